@@ -79,9 +79,7 @@ static void make_rule(struct hn_rule *rule)
                              .nodes = calloc(NODES, sizeof *rule->nodes),
                              .node_count = NODES,
                              .configurations = calloc(CONFIGURATIONS, sizeof *rule->configurations),
-                             .configuration_count = CONFIGURATIONS,
-                             .fallback = calloc(CONFIGURATIONS, sizeof *rule->fallback),
-                             .fallback_count = CONFIGURATIONS};
+                             .configuration_count = CONFIGURATIONS};
     for (int i = 0; i < VALUES; i++)
         rule->values[i] = (struct hn_rule_value){.name = strdup(names[i]), .low = 1, .high = 16384};
     rule->values[0].words = calloc(1, sizeof *rule->values[0].words);
@@ -91,17 +89,17 @@ static void make_rule(struct hn_rule *rule)
         rule->features[i].text = strdup(features[i]);
     for (int i = 0, depth = 0; i < NODES; i++) {
         depth += (i & (i + 1)) == 0 && i > 0;
-        rule->nodes[i] = i < INNER ? (struct hn_rule_node){depth % FEATURES,
-                                                           thresholds[depth % FEATURES],
-                                                           2 * i + 1,
-                                                           2 * i + 2,
-                                                           0,
-                                                           false}
-                                   : (struct hn_rule_node){-1, 0, 0, 0, i % CONFIGURATIONS, true};
+        if (i < INNER)
+            rule->nodes[i] = (struct hn_rule_node){.feature = depth % FEATURES,
+                                                   .threshold = thresholds[depth % FEATURES],
+                                                   .left = 2 * i + 1,
+                                                   .right = 2 * i + 2};
+        else
+            rule->nodes[i] = (struct hn_rule_node){
+                .feature = -1, .configuration = i % CONFIGURATIONS, .sure = true};
     }
     for (int i = 0; i < CONFIGURATIONS; i++) {
         struct hn_value block = hn_integer(32 + i);
-        rule->fallback[i] = i;
         if (hn_bindings_set(&rule->configurations[i], "BLOCK", &block, &err) != HN_OK)
             stop("rule", err.message);
     }

@@ -22,6 +22,15 @@ struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high)
                                            : hn_real(end);
 }
 
+void hn_rule_set_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem,
+                     struct hn_error *err)
+{
+    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
+        const struct hn_value end = hn_rule_value_end(&rule->values[i], high);
+        hn_bindings_set(problem, rule->values[i].name, &end, err);
+    }
+}
+
 /* What is no number is brought to the low end, an unknown word to the first. */
 static bool clamp_value(const struct hn_rule_value *value, const struct hn_value *given,
                         struct hn_value *clamped, bool *inside)
@@ -79,40 +88,44 @@ bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *prob
     return true;
 }
 
-/* All configurations in the order in which they are tried: by cost, else the leaf's, then the
- * others.
- */
-static void make_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
-                       const double *costs, int *order)
+/* The configuration that a leaf says to compare as the i-th one; -1: there are no more. */
+static int compared(const struct hn_rule *rule, const struct hn_rule_node *leaf, size_t i)
 {
-    size_t count = 0;
-    if (rule->cost == NULL)
-        order[count++] = leaf->configuration;
-    for (size_t i = 0; rule->cost == NULL && i < rule->fallback_count; i++)
-        if (rule->fallback[i] != leaf->configuration)
-            order[count++] = rule->fallback[i];
-    for (int c = 0; count < rule->configuration_count; c++) {
-        size_t place = count++;
+    if (rule->cost == NULL || i >= rule->configuration_count)
+        return -1;
+    return leaf->among_count == 0 ? (int)i : i < leaf->among_count ? leaf->among[i] : -1;
+}
+
+/* All configurations in the order in which they are tried: those that are compared, by the
+ * logarithm of what they cost at a problem, corrected, else the leaf's; then the others. */
+static void make_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
+                       const struct hn_value *values, double *costs, int *order)
+{
+    int all = (int)rule->configuration_count, count = 0;
+    bool listed[HN_RULE_CONFIGURATIONS_MOST] = {false};
+    double logs[HN_RULE_VALUES_MOST];
+    for (size_t i = 0; i < rule->value_count && rule->cost != NULL; i++)
+        logs[i] = values[i].type == HN_WORD ? 0 : log(fmax(1, hn_value_number(&values[i])));
+    for (int c, i = 0; (c = compared(rule, leaf, (size_t)i)) >= 0; i++) {
+        const double *own = rule->corrections + (size_t)c * (rule->value_count + 1);
+        double correction = own[0];
+        for (size_t v = 0; v < rule->value_count; v++)
+            correction += own[1 + v] * logs[v];
+        if (listed[c])
+            continue;
+        costs[c] = costs[c] > 0 ? log(costs[c]) + correction : INFINITY;
+        int place = count++;
         for (; place > 0 && costs[c] < costs[order[place - 1]]; place--)
             order[place] = order[place - 1];
         order[place] = c;
+        listed[c] = true;
     }
-}
-
-/* Makes what the cost is at a problem its corrected logarithm, of each configuration. */
-static void correct_costs(const struct hn_rule *rule, const struct hn_value *values, double *costs)
-{
-    size_t numbers = rule->value_count + 1;
-    double logs[HN_RULE_VALUES_MOST];
-    for (size_t i = 0; i < rule->value_count; i++)
-        logs[i] = values[i].type == HN_WORD ? 0 : log(fmax(1, hn_value_number(&values[i])));
-    for (size_t c = 0; c < rule->configuration_count; c++) {
-        const double *own = rule->corrections + c * numbers;
-        double correction = own[0];
-        for (size_t i = 1; i < numbers; i++)
-            correction += own[i] * logs[i - 1];
-        costs[c] = costs[c] > 0 ? log(costs[c]) + correction : INFINITY;
-    }
+    if (rule->cost == NULL)
+        order[count++] = leaf->configuration;
+    listed[order[0]] = true;
+    for (int c = 1; count < all; c++)
+        if (!listed[c % all])
+            order[count++] = c % all;
 }
 
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
@@ -130,15 +143,13 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
         bool left = evaluate_feature(&rule->features[leaf->feature], values) <= leaf->threshold;
         leaf = &rule->nodes[left ? leaf->left : leaf->right];
     }
-    for (size_t c = 0; rule->cost != NULL && c < rule->configuration_count; c++) {
+    for (int c, i = 0; (c = compared(rule, leaf, (size_t)i)) >= 0; i++) {
         const struct hn_bindings *point = &rule->configurations[c];
         memcpy(values + rule->value_count, point->values, point->count * sizeof *values);
         costs[c] = 0;
         hn_expression_number(rule->cost, values, &costs[c], NULL);
     }
-    if (rule->cost != NULL)
-        correct_costs(rule, values, costs);
-    make_order(rule, leaf, costs, order);
+    make_order(rule, leaf, values, costs, order);
     for (size_t i = 0; i < rule->configuration_count; i++)
         if (usable == NULL || usable(order[i], context)) {
             *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
@@ -149,8 +160,15 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
 
 struct hn_rule_program {
     const struct hn_rule *rule;
-    struct hn_program program;
-    int terms[HN_RULE_FEATURES_MOST + HN_RULE_CONFIGURATIONS_MOST]; /* of features, then of costs */
+    struct hn_value ends[HN_RULE_VALUES_MOST][2];
+    struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
+    struct hn_program program; /* of features */
+    int terms[HN_RULE_FEATURES_MOST];
+    struct cost_program {
+        bool made; /* it was asked for */
+        struct hn_program program;
+        int term; /* -1: it cannot be compiled */
+    } costs[];    /* of each configuration */
 };
 
 /* A number with a fraction is compiled where there is only one. */
@@ -172,30 +190,16 @@ static bool fill_domains(const struct hn_rule *rule, struct hn_value (*ends)[2],
 
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 {
-    struct hn_value ends[HN_RULE_VALUES_MOST][2];
-    struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
-    size_t parameters = rule->cost != NULL ? rule->configurations[0].count : 0;
-    size_t costs = rule->cost != NULL ? rule->configuration_count : 0;
     struct hn_rule_program *made =
-        fill_domains(rule, ends, domains) ? calloc(1, sizeof *made) : NULL;
+        calloc(1, sizeof *made + rule->configuration_count * sizeof *made->costs);
     if (made == NULL)
         return NULL;
     made->rule = rule;
-    for (size_t i = 0; i < parameters; i++)
-        domains[rule->value_count + i] = (struct hn_domain){&rule->configurations[0].values[i], 1};
-    hn_program_init(&made->program, domains, rule->value_count + parameters);
-    for (size_t i = 0; i < rule->feature_count; i++)
+    bool known = fill_domains(rule, made->ends, made->domains);
+    hn_program_init(&made->program, made->domains, known ? rule->value_count : 0);
+    for (size_t i = 0; known && i < rule->feature_count; i++)
         made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
-    /* A parameter has the one value of the configuration whose cost is added. */
-    for (size_t c = 0; c < costs; c++) {
-        for (size_t i = 0; !made->program.failed && i < rule->configurations[c].count; i++) {
-            const struct hn_value *own = &rule->configurations[c].values[i];
-            domains[rule->value_count + i] = (struct hn_domain){own, 1};
-            made->program.terms.values[rule->value_count + i] = *own;
-        }
-        made->terms[rule->feature_count + c] = hn_program_real(&made->program, rule->cost);
-    }
-    if (hn_program_compile(&made->program, made->terms, rule->feature_count + costs))
+    if (known && hn_program_compile(&made->program, made->terms, rule->feature_count))
         return made;
     hn_rule_program_destroy(made);
     return NULL;
@@ -203,9 +207,48 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 
 void hn_rule_program_destroy(struct hn_rule_program *program)
 {
-    if (program != NULL)
-        hn_program_finish(&program->program);
+    if (program == NULL)
+        return;
+    for (size_t c = 0; c < program->rule->configuration_count; c++)
+        if (program->costs[c].made)
+            hn_program_finish(&program->costs[c].program);
+    hn_program_finish(&program->program);
     free(program);
+}
+
+/* Where each parameter has the one value of the configuration. */
+static const struct cost_program *make_cost(struct hn_rule_program *made, int configuration)
+{
+    const struct hn_rule *rule = made->rule;
+    const struct hn_bindings *point = &rule->configurations[configuration];
+    struct cost_program *cost = &made->costs[configuration];
+    if (cost->made)
+        return cost;
+    for (size_t i = 0; i < point->count; i++)
+        made->domains[rule->value_count + i] = (struct hn_domain){&point->values[i], 1};
+    hn_program_init(&cost->program, made->domains, rule->value_count + point->count);
+    cost->term = hn_program_real(&cost->program, rule->cost);
+    cost->term = hn_program_compile(&cost->program, &cost->term, 1) ? cost->term : -1;
+    cost->made = true;
+    return cost;
+}
+
+/* At the problem that was set last. False: it cannot be compiled. */
+static bool run_cost(struct hn_rule_program *made, int configuration,
+                     const struct hn_bindings *problem, double *result)
+{
+    struct hn_program *program = &made->costs[configuration].program;
+    int term = make_cost(made, configuration)->term;
+    if (term < 0)
+        return false;
+    memcpy(program->positions, made->program.positions,
+           problem->count * sizeof *program->positions);
+    for (size_t i = 0; i < problem->count; i++)
+        if (problem->values[i].type == HN_INTEGER)
+            hn_program_set(program, i, problem->values[i].integer);
+    hn_program_run(program);
+    *result = program->cells[term].real;
+    return true;
 }
 
 /* Whether it is one of those that the rule was learnt for; it is set then. */
@@ -245,21 +288,20 @@ const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
         int64_t feature = hn_program_result(&made->program, made->terms[node->feature]);
         node = &rule->nodes[feature <= node->threshold ? node->left : node->right];
     }
-    for (size_t c = 0; rule->cost != NULL && c < rule->configuration_count; c++)
-        costs[c] = made->program.cells[made->terms[rule->feature_count + c]].real;
-    if (rule->cost != NULL)
-        correct_costs(rule, problem->values, costs);
-    make_order(rule, node, costs, order);
+    for (int c, i = 0; (c = compared(rule, node, (size_t)i)) >= 0; i++)
+        if (!run_cost(made, c, problem, &costs[c]))
+            return NULL;
+    make_order(rule, node, problem->values, costs, order);
     return node;
 }
 
-bool hn_rule_program_append_cost(const struct hn_rule_program *made, size_t configuration,
+bool hn_rule_program_append_cost(struct hn_rule_program *made, size_t configuration,
                                  const struct hn_c_slot *slots, const char *prefix,
                                  struct hn_text *text)
 {
-    return hn_program_append_c(&made->program,
-                               made->terms[made->rule->feature_count + configuration], slots,
-                               prefix, "cost", text);
+    const struct cost_program *cost = make_cost(made, (int)configuration);
+    return cost->term >= 0 &&
+           hn_program_append_c(&cost->program, cost->term, slots, prefix, "cost", text);
 }
 
 void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule)
@@ -356,8 +398,6 @@ static void check_counts(const struct hn_rule *rule, struct hn_error *err)
         {"features", rule->feature_count, 0, HN_RULE_FEATURES_MOST},
         {"nodes", rule->node_count, 1, HN_RULE_NODES_MOST},
         {"configurations", rule->configuration_count, 1, HN_RULE_CONFIGURATIONS_MOST},
-        {"configurations in its fallback", rule->fallback_count, rule->configuration_count,
-         rule->configuration_count},
         {"corrections of costs", rule->correction_count, corrections, corrections},
         {"parameters", parameters, 0, HN_RULE_PARAMETERS_MOST},
     };
@@ -389,15 +429,19 @@ static void take_child(const struct hn_rule *rule, size_t parent, int32_t child,
 static void check_tree(const struct hn_rule *rule, struct hn_error *err)
 {
     unsigned char parents[HN_RULE_NODES_MOST] = {0};
+    const size_t all = rule->configuration_count;
     for (size_t i = 0; !hn_failed(err) && i < rule->node_count; i++) {
         const struct hn_rule_node *node = &rule->nodes[i];
         if (i > 0 && parents[i] == 0) {
             hn_fail(err, HN_ECONFIG, "rule: node %zu has no parent, expected a tree", i);
         } else if (node->feature < 0) {
-            if (!is_below(node->configuration, rule->configuration_count))
+            int named = node->configuration;
+            for (size_t k = 0; k < node->among_count && is_below(named, all); k++)
+                named = k < all ? node->among[k] : (int)all;
+            if (!is_below(named, all))
                 hn_fail(err, HN_ECONFIG,
-                        "rule: node %zu names configuration %d, expected one of %zu", i,
-                        (int)node->configuration, rule->configuration_count);
+                        "rule: node %zu names configuration %d, expected one of %zu", i, named,
+                        all);
         } else if (!is_below(node->feature, rule->feature_count)) {
             hn_fail(err, HN_ECONFIG, "rule: node %zu names feature %d, expected one of %zu", i,
                     node->feature, rule->feature_count);
@@ -405,20 +449,6 @@ static void check_tree(const struct hn_rule *rule, struct hn_error *err)
             take_child(rule, i, node->left, parents, err);
             take_child(rule, i, node->right, parents, err);
         }
-    }
-}
-
-static void check_fallback(const struct hn_rule *rule, struct hn_error *err)
-{
-    bool found[HN_RULE_CONFIGURATIONS_MOST] = {false};
-    for (size_t i = 0; !hn_failed(err) && i < rule->fallback_count; i++) {
-        int configuration = rule->fallback[i];
-        if (!is_below(configuration, rule->configuration_count) || found[configuration])
-            hn_fail(err, HN_ECONFIG,
-                    "rule: its fallback names configuration %d, expected each of %zu once",
-                    configuration, rule->configuration_count);
-        else
-            found[configuration] = true;
     }
 }
 
@@ -535,7 +565,6 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
     complete_expressions(rule, err);
     if (!hn_failed(err))
         check_tree(rule, err);
-    check_fallback(rule, err);
     check_loss("predicted", &rule->predicted, err);
     check_loss("measured", &rule->measured, err);
     check_loss("choice's", &rule->parts.choice, err);
@@ -580,29 +609,10 @@ static const struct hn_field feature_fields[] = {
 static const struct hn_structure feature_list = {sizeof(struct hn_rule_feature), feature_fields, 2,
                                                  NULL};
 
-/* Without one it is a leaf. */
-static void read_feature_of_node(struct hn_json_reader *reader, const struct hn_field *field,
-                                 const json_t *json, void *member)
-{
-    struct hn_field count = {
-        .key = field->key, .kind = HN_FIELD_COUNT, .most = HN_RULE_FEATURES_MOST};
-    *(int *)member = -1;
-    if (json != NULL)
-        hn_field_read(reader, &count, json, member);
-}
-
-static json_t *build_feature_of_node(const struct hn_field *field, const void *member)
-{
-    (void)field;
-    return json_integer(*(const int *)member);
-}
-
-static const struct hn_field_own feature_of_node = {read_feature_of_node, build_feature_of_node,
-                                                    NULL};
-
+/* Without children, whose feature is below 0 then. */
 static bool is_leaf(const void *node)
 {
-    return ((const struct hn_rule_node *)node)->feature < 0;
+    return ((const struct hn_rule_node *)node)->left == 0;
 }
 
 static bool is_inner(const void *node)
@@ -610,24 +620,37 @@ static bool is_inner(const void *node)
     return !is_leaf(node);
 }
 
+static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
+static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL};
+
 #define OF_NODE(member, condition)                                                                 \
     HN_NEEDED(#member), .when = (condition), HN_AT(hn_rule_node, member)
 
 static const struct hn_field node_fields[] = {
-    {HN_NEEDED("feature"), .told = is_inner, HN_OWN(hn_rule_node, feature, feature_of_node)},
-    {.kind = HN_FIELD_INTEGER, OF_NODE(threshold, is_inner)},
-    {.kind = HN_FIELD_COUNT, OF_NODE(left, is_inner)},
+    {.key = "left", .kind = HN_FIELD_COUNT, HN_AT(hn_rule_node, left)},
     {.kind = HN_FIELD_COUNT, OF_NODE(right, is_inner)},
+    {.kind = HN_FIELD_COUNT, .most = HN_RULE_FEATURES_MOST, OF_NODE(feature, is_inner)},
+    {.kind = HN_FIELD_INTEGER, OF_NODE(threshold, is_inner)},
     {.kind = HN_FIELD_COUNT, OF_NODE(configuration, is_leaf)},
     {.kind = HN_FIELD_FLAG, OF_NODE(sure, is_leaf)},
+    {.key = "among",
+     .when = is_leaf,
+     .most = HN_RULE_CONFIGURATIONS_MOST,
+     HN_LIST(hn_rule_node, among, among_count, place_list)},
 };
-static const struct hn_structure node_structure = HN_STRUCTURE(hn_rule_node, node_fields, NULL);
+static void check_node(struct hn_json_reader *reader, void *owner)
+{
+    struct hn_rule_node *node = owner;
+    (void)reader;
+    node->feature = is_leaf(node) ? -1 : node->feature;
+}
+
+static const struct hn_structure node_structure =
+    HN_STRUCTURE(hn_rule_node, node_fields, check_node);
 
 static const struct hn_field point_fields[] = {
     {HN_NEEDED(""), .kind = HN_FIELD_OWN, .of = &hn_bindings_field}};
 static const struct hn_structure point_list = {sizeof(struct hn_bindings), point_fields, 1, NULL};
-static const struct hn_field place_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_COUNT}};
-static const struct hn_structure place_list = {sizeof(int), place_fields, 1, NULL};
 static const struct hn_field number_fields[] = {{HN_NEEDED(""), .kind = HN_FIELD_REAL}};
 static const struct hn_structure number_list = {sizeof(double), number_fields, 1, NULL};
 
@@ -661,8 +684,6 @@ static const struct hn_field rule_fields[] = {
      HN_LIST(hn_rule, nodes, node_count, node_structure)},
     {HN_NEEDED("configurations"), .most = HN_RULE_CONFIGURATIONS_MOST,
      HN_LIST(hn_rule, configurations, configuration_count, point_list)},
-    {HN_NEEDED("fallback"), .most = HN_RULE_CONFIGURATIONS_MOST,
-     HN_LIST(hn_rule, fallback, fallback_count, place_list)},
     {.key = "cost", HN_OWN(hn_rule, cost, hn_expression_field)},
     {.key = "corrections",
      .most = HN_RULE_CONFIGURATIONS_MOST * (HN_RULE_VALUES_MOST + 1),

@@ -8,7 +8,7 @@
 
 /* Which configuration serves a problem of a family that nobody measured: a decision tree over features of the problem,
  * learnt from configurations that were measured at many problems; or, where the config has a `prior` that tells better, the
- * configuration that costs least by it. The library asks them, and the exported header spells the same out in C
+ * configuration that costs least by it, of those that the tree's leaf names. The library asks them, and the exported header spells the same out in C
  * (tuner/export/export_family.c; a test compares the answers). */
 
 enum {
@@ -32,6 +32,8 @@ struct hn_rule_node {
     int64_t threshold;
     int32_t left, right;   /* nodes: where the feature is at most the threshold, and where it is above */
     int32_t configuration; /* of a leaf */
+    int *among;            /* of a leaf of a rule with costs: the configurations that are compared; none: all are */
+    size_t among_count;
     bool sure;             /* of a leaf: what it says does not hang on a guess */
 };
 
@@ -67,10 +69,9 @@ struct hn_rule {
     size_t node_count;
     struct hn_bindings *configurations; /* points of the space */
     size_t configuration_count;
-    int *fallback; /* all of them once: what is taken where the leaf's own cannot be used */
-    size_t fallback_count;
-    /* What a configuration costs at a problem, of problem values and parameters: the usable one that costs least is taken, and the
-     * tree says whether that is sure. NULL: the tree says which is taken. `corrections` has for each configuration a number, then
+    /* What a configuration costs at a problem, of problem values and parameters: of those that the leaf names the usable one that costs
+     * least is taken, and the tree says whether that is sure. NULL: the leaf's own is taken. Where none of these can be used the second
+     * is, or the third and so on, the first at last. `corrections` has for each configuration a number, then
      * one for each value of the problem: the logarithm of the cost is log(cost) + c[0] + the sum of c[1 + i] * log(max(1, value i)),
      * of words 0. */
     struct hn_expression *cost;
@@ -96,12 +97,13 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err);
 bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *problem, int64_t *features, bool *inside);
 
 /* The configuration for a problem: the first that `usable` (NULL: always) takes, of those that cost least, or of the leaf's
- * and the fallback. -1: there is none, or the problem has other names or types. *sure: the problem is inside of what the rule
+ * and the others. -1: there is none, or the problem has other names or types. *sure: the problem is inside of what the rule
  * was learnt for, the leaf is sure, and costs chose, or its own configuration was taken. Safe from several threads. */
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure);
 
-/* A rule whose features are computed all at once, for whoever asks it about many problems. */
+/* A rule whose features are computed all at once, for whoever asks it about many problems. What a configuration costs is compiled
+ * when it is first compared. */
 struct hn_rule_program;
 
 /* Borrows the rule. NULL: it cannot be compiled, or memory is out. */
@@ -109,18 +111,20 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule);
 void hn_rule_program_destroy(struct hn_rule_program *program);
 
 /* The configurations for a problem that is inside of what the rule was learnt for, with integers where that has whole numbers, in the
- * order in which hn_rule_choose tries them, and its leaf; `order` has room for all. NULL for all other problems. Not to be called by
- * several threads at once. */
+ * order in which hn_rule_choose tries them, and its leaf; `order` has room for all. NULL for all other problems, and where a cost cannot
+ * be compiled. Not to be called by several threads at once. */
 const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem, int *order);
 
 /* Appends what a configuration costs, uncorrected, as C statements that set `cost`, as hn_program_append_c does. */
-bool hn_rule_program_append_cost(const struct hn_rule_program *program, size_t configuration, const struct hn_c_slot *slots,
+bool hn_rule_program_append_cost(struct hn_rule_program *program, size_t configuration, const struct hn_c_slot *slots,
                                  const char *prefix, struct hn_text *text);
 
 /* Whether numbers are told apart by their whole part only: low and high are whole. Else they count as reals. */
 bool hn_rule_value_is_whole(const struct hn_rule_value *value);
 /* What it is at one end: an integer where it is whole, else a real; of words the first. */
 struct hn_value hn_rule_value_end(const struct hn_rule_value *value, bool high);
+/* Sets all values of a problem to that end. */
+void hn_rule_set_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem, struct hn_error *err);
 
 /* Appends what it was learnt for: "M 1 to 4096, ORDER row or column". */
 void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule);

@@ -228,7 +228,7 @@ int main(void)
                   {"name": name, "low": ends.get(name, (0, 0))[0], "high": ends.get(name, (0, 0))[1]} for name in sorted(problem)]
         leaves = [{"configuration": i, "sure": True} for i in (1, 2)]
         test_families.put_rule(self.cache, dict(
-            test_families.RULE, values=values, features=["M * N"], configurations=points, fallback=[0, 1, 2],
+            test_families.RULE, values=values, features=["M * N"], configurations=points,
             nodes=[{"feature": 0, "threshold": 64, "left": 1, "right": 2}, *leaves]))
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")

@@ -17,7 +17,6 @@ RULE = {
     "nodes": [{"feature": 0, "threshold": 4096, "left": 1, "right": 2}, {"configuration": 0, "sure": True},
               {"configuration": 1, "sure": False}],
     "configurations": [{"PAD": 1, "TILE": 16}, {"PAD": 0, "TILE": 32}],
-    "fallback": [1, 0],
     "predicted": {"mean": 0.019, "worst": 0.07, "sizes": 24},
     "measured": {"mean": 0.021, "worst": 0.09, "sizes": 40},
 }
@@ -173,7 +172,7 @@ int main(void)
     def check_rule_that_is_nowhere_sure(self, best):
         self.cache = self.folder / "unsure.db"
         self.hone("cache", "import", TRANSPOSE)
-        put_rule(self.cache, dict(RULE, configurations=[best], fallback=[0], features=[], nodes=[{"configuration": 0, "sure": False}],
+        put_rule(self.cache, dict(RULE, configurations=[best], features=[], nodes=[{"configuration": 0, "sure": False}],
                                   values=[{"name": name, "low": 1, "high": 32768} for name in ("COLUMNS", "ROWS")]))
         self.hone("export", "transpose", "-o", "transpose.h")
         self.assertIn("hone_transpose_choose", (self.folder / "transpose.h").read_text())

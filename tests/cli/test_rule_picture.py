@@ -15,7 +15,6 @@ RULE = {
     "nodes": [{"feature": 1, "threshold": 0, "left": 1, "right": 2}, {"configuration": 2, "sure": True},
               {"feature": 0, "threshold": 1, "left": 3, "right": 4}, {"configuration": 0, "sure": True}, {"configuration": 1, "sure": False}],
     "configurations": [{"PAD": 0, "TILE": 16}, {"PAD": 0, "TILE": 32}, {"PAD": 0, "TILE": 64}],
-    "fallback": [0, 1, 2],
 }
 FIRST, SECOND, THIRD, STRIPES = "#4477aa", "#ee6677", "#228833", "url(#stripes)"
 

@@ -19,7 +19,7 @@ static const char rule_of_scale[] =
     "           {'configuration': 0, 'sure': true}, {'configuration': 0, 'sure': false},"
     "           {'configuration': 1, 'sure': true}],"
     " 'configurations': [{'BLOCK': 256, 'FAULT': 0, 'ITEMS': 4},"
-    "                    {'BLOCK': 64, 'FAULT': 0, 'ITEMS': 2}], 'fallback': [1, 0],"
+    "                    {'BLOCK': 64, 'FAULT': 0, 'ITEMS': 2}],"
     " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
     " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40},"
     " 'parts': {'choice': {'mean': 0.004, 'worst': 0.03, 'sizes': 40},"
@@ -30,7 +30,7 @@ static const char rule_of_scale[] =
 static const char rule_of_sum[] =
     "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 100000}], 'features': ['n'],"
     " 'nodes': [{'configuration': 0, 'sure': true}],"
-    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'last_block'}], 'fallback': [0],"
+    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'last_block'}],"
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
@@ -38,7 +38,7 @@ static const char rule_of_sum[] =
 static const char rule_of_ways[] =
     "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 100000}], 'features': ['n'],"
     " 'nodes': [{'configuration': 0, 'sure': true}],"
-    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'two_pass'}], 'fallback': [0],"
+    " 'configurations': [{'BLOCKS': 4, 'FINISH': 'two_pass'}],"
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
@@ -47,7 +47,7 @@ static const char rule_of_tensor[] =
     "                            {'name': 'ROWS', 'low': 1, 'high': 1000}], 'features': ['ROWS'],"
     " 'nodes': [{'configuration': 0, 'sure': true}],"
     " 'configurations': [{'BOX': 32, 'FAULT': 0, 'PROMOTION': 0, 'SWIZZLE': 128}],"
-    " 'fallback': [0], 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    "  'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
 static int set_up_family(void **state)

@@ -58,7 +58,7 @@ static void append_point(struct hn_text *text, const char *point)
 static const char rule_of_frozen[] =
     "{'goal': 'mean', 'values': [{'name': 'N', 'low': 1, 'high': 1048576}], 'features': [],"
     " 'nodes': [{'configuration': 0, 'sure': true}],"
-    " 'configurations': [{'BLOCK': 128, 'FAULT': 0, 'FROZEN': 0, 'ITEMS': 1}], 'fallback': [0],"
+    " 'configurations': [{'BLOCK': 128, 'FAULT': 0, 'FROZEN': 0, 'ITEMS': 1}],"
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
@@ -66,7 +66,7 @@ static const char rule_of_frozen[] =
 static const char rule_of_adds[] =
     "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 1048576}], 'features': [],"
     " 'nodes': [{'configuration': 0, 'sure': false}],"
-    " 'configurations': [{'SCRATCH': 4096}, {'SCRATCH': 1024}], 'fallback': [1, 0],"
+    " 'configurations': [{'SCRATCH': 4096}, {'SCRATCH': 1024}],"
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
@@ -83,9 +83,8 @@ static int set_up_race(void **state)
     append_point(&rule, best);
     hn_text_append(&rule, ", ");
     append_point(&rule, others);
-    hn_text_append(&rule,
-                   "], 'fallback': [0, 2, 1], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
-                   " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
+    hn_text_append(&rule, "], 'predicted': {'mean': 0.2, 'worst': 0.7, 'sizes': 9},"
+                          " 'measured': {'mean': 0.2, 'worst': 0.9, 'sizes': 4}}");
     learn_on("scale", rule.data, 3, NULL);
     learn_on("frozen", rule_of_frozen, 1, NULL);
     learn_on("adds", rule_of_adds, 2, NULL);
@@ -500,7 +499,8 @@ TEST(what_the_rule_says_beside_comes_first)
     int configurations[HN_LIB_RACERS_LIKELY];
     struct hn_bindings problem ENDED_BY(hn_bindings_finish) = problem_of(300, 200);
     read_rule(rule_text, &rule);
-    /* 60,000 elements are of configuration 0, twice as many of 2; the fallback begins with 1. */
+    /* 60,000 elements are of configuration 0, twice as many of 2; the others come in their order.
+     */
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 0, configurations), 2);
     assert_int_equal(configurations[0], 2);
     assert_int_equal(configurations[1], 1);

@@ -19,7 +19,6 @@ static const char rule_text[] =
     "           {'configuration': 0, 'sure': true},"
     "           {'configuration': 2, 'sure': true}],"
     " 'configurations': [{'BLOCK': 64}, {'BLOCK': 128}, {'BLOCK': 256}],"
-    " 'fallback': [1, 0, 2],"
     " 'predicted': {'mean': 0.019, 'worst': 0.07, 'sizes': 24},"
     " 'measured': {'mean': 0.021, 'worst': 0.09, 'sizes': 40}}";
 

@@ -408,20 +408,28 @@ TEST_WITH(a_model_knows_points_that_nobody_measured, set_up, tear_down)
     assert_true(of_unmeasured > PROBLEMS / 10);
 }
 
-/* After four sizes. */
-TEST_WITH(a_model_learns_what_the_prior_misses, set_up_ways, tear_down)
+enum { WAYS = 8 };
+
+static void add_ways(struct fixture *fixture)
 {
-    enum { WAYS = 8, PROBLEMS = 100 };
-    struct fixture *fixture = *state;
-    const struct hn_matrix_point *points[WAYS];
-    double losses[WAYS], deviations[WAYS], sum = 0;
-    uint64_t at = 0;
     for (int way = 0; way < WAYS; way++) {
         char text[16];
         snprintf(text, sizeof text, "WAY=%d", way + 1);
         add_point(fixture, text);
-        points[way] = &fixture->matrix->points[way];
     }
+}
+
+/* After four sizes. */
+TEST_WITH(a_model_learns_what_the_prior_misses, set_up_ways, tear_down)
+{
+    enum { PROBLEMS = 100 };
+    struct fixture *fixture = *state;
+    const struct hn_matrix_point *points[WAYS];
+    double losses[WAYS], deviations[WAYS], sum = 0;
+    uint64_t at = 0;
+    add_ways(fixture);
+    for (int way = 0; way < WAYS; way++)
+        points[way] = &fixture->matrix->points[way];
     measure(fixture, 4);
     struct hn_model *model = hn_model_make(&fixture->kernel, fixture->matrix, 60, 1);
     for (size_t i = 0; i < PROBLEMS; i++) {
@@ -441,6 +449,25 @@ TEST_WITH(a_model_learns_what_the_prior_misses, set_up_ways, tear_down)
     hn_model_destroy(model);
     print_message("loses %.2f%%\n", 100 * expm1(sum / PROBLEMS));
     assert_true(sum / PROBLEMS < 0.01);
+}
+
+/* By costs, of those that its leaf names. */
+TEST_WITH(a_leaf_names_what_costs_least_at_its_samples, set_up_ways, tear_down)
+{
+    struct fixture *fixture = *state;
+    double mean, worst, right;
+    add_ways(fixture);
+    measure(fixture, 20);
+    const struct hn_learnt *learnt = learn(fixture, 500);
+    assert_non_null(learnt->rule.cost);
+    for (size_t n = 0; n < learnt->rule.node_count; n++) {
+        const struct hn_rule_node *node = &learnt->rule.nodes[n];
+        assert_true(node->feature >= 0 ? node->among_count == 0
+                                       : node->among_count >= 3 && node->among_count <= WAYS);
+    }
+    compare(fixture, learnt, no_gain, &mean, &worst, &right);
+    print_message("loses %.2f%%\n", 100 * mean);
+    assert_true(mean < 0.01);
 }
 
 /* Two choices, of which one is right below 100. */

@@ -103,7 +103,7 @@ static char *replace(const char *text, const char *part, const char *with);
 
 static const char with_costs[] =
     "'cost': '100 / BLOCK + M * N * BLOCK / 100000 * (2 if ORDER == column else 1)',"
-    " 'corrections': [0, 0, 0, 5, -0.5, 0, 0, 5, -0.1, 0, 0, 5], 'fallback'";
+    " 'corrections': [0, 0, 0, 5, -0.5, 0, 0, 5, -0.1, 0, 0, 5], 'predicted'";
 
 TEST(what_costs_least_is_taken_of_what_can_be_used)
 {
@@ -114,7 +114,7 @@ TEST(what_costs_least_is_taken_of_what_can_be_used)
         {"M=0,N=16,ORDER=row", 0, 2, false},
     };
     struct hn_rule rule ENDED_BY(hn_rule_finish);
-    char *text FREED = replace(rule_text, "'fallback'", with_costs);
+    char *text FREED = replace(rule_text, "'predicted'", with_costs);
     read_rule(text, &rule);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
@@ -140,6 +140,32 @@ TEST(what_costs_least_is_taken_of_what_can_be_used)
     assert_true(again.correction_count == 12 && again.corrections[4] == -0.5);
 }
 
+/* Where the leaf names some, others come behind, whatever they cost. */
+TEST(what_the_leaf_names_is_compared)
+{
+    static const struct choice choices[] = {
+        {"M=4096,N=1024,ORDER=column", 0, 1, false},
+        {"M=4096,N=1024,ORDER=column", 2, 2, false},
+        {"M=4096,N=1024,ORDER=column", 6, 0, false},
+        {"M=4096,N=1024,ORDER=row", 0, 0, true},
+    };
+    struct hn_rule rule ENDED_BY(hn_rule_finish);
+    char *costs FREED = replace(rule_text, "'predicted'", with_costs);
+    char *text FREED = replace(costs, "'sure': false}", "'sure': false, 'among': [1, 2]}");
+    read_rule(text, &rule);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        expect_choice(&rule, &choices[i]);
+    struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish);
+    int order[HN_RULE_CONFIGURATIONS_MOST];
+    assert_ok(hn_bindings_parse("M=4096,N=1024,ORDER=column", &problem, NULL));
+    assert_non_null(hn_rule_program_find(program, &problem, order));
+    assert_true(order[0] == 1 && order[1] == 2 && order[2] == 0);
+    json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
+    const json_t *leaf = json_array_get(json_object_get(json, "nodes"), 3);
+    assert_int_equal(json_array_size(json_object_get(leaf, "among")), 2);
+}
+
 TEST(costs_that_are_none_are_refused)
 {
     static const struct {
@@ -154,7 +180,7 @@ TEST(costs_that_are_none_are_refused)
     };
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
         struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
-        char *whole FREED = replace(rule_text, "'fallback'", with_costs);
+        char *whole FREED = replace(rule_text, "'predicted'", with_costs);
         char *text FREED = replace(whole, costs[i].part, costs[i].with);
         json_auto_t *json = parse_quoted(text);
         assert_error(rule_from_json(json, &rule, &said), HN_EFORMAT, costs[i].message);
@@ -172,7 +198,7 @@ TEST(a_range_that_is_not_whole_has_reals)
     read_rule("{'goal': 'worst', 'values': [{'name': 'SKEW', 'low': 0.5, 'high': 2.5}],"
               " 'features': ['SKEW > 1.5'], 'nodes': [{'feature': 0, 'threshold': 0, 'left': 1,"
               " 'right': 2}, {'configuration': 0, 'sure': true}, {'configuration': 1, 'sure':"
-              " true}], 'configurations': [{}, {'A': 1}], 'fallback': [0, 1],"
+              " true}], 'configurations': [{}, {'A': 1}],"
               " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
               " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}",
               &rule);
@@ -189,7 +215,7 @@ TEST(a_whole_number_may_be_real)
     read_rule(
         "{'goal': 'mean', 'values': [{'name': 'BETA', 'low': 0.0, 'high': 0.0, 'real': true}],"
         " 'features': [], 'nodes': [{'configuration': 0, 'sure': true}],"
-        " 'configurations': [{}], 'fallback': [0],"
+        " 'configurations': [{}],"
         " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
         " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}",
         &rule);
@@ -244,10 +270,10 @@ static const struct broken broken[] = {
     {"'threshold': 65536, ", "", "rule: 'threshold' is not an integer"},
     {"{'configuration': 2", "{'configuration': 3",
      "rule: node 6 names configuration 3, expected one of 3"},
-    {"'fallback': [1, 0, 2]", "'fallback': [1, 0, 1]",
-     "rule: its fallback names configuration 1, expected each of 3 once"},
-    {"'fallback': [1, 0, 2]", "'fallback': [1, 0]",
-     "rule: it has 2 configurations in its fallback, expected 3 to 3"},
+    {"'sure': false}", "'sure': false, 'among': [2, 3]}",
+     "rule: node 3 names configuration 3, expected one of 3"},
+    {"'sure': false}", "'sure': false, 'among': [2, 1, 2, 1]}",
+     "rule: node 3 names configuration 3, expected one of 3"},
     {"'low': 16", "'low': 2000",
      "rule: value 'N' is from 2000 to 1024, expected low and high within 2^53"},
     {"'high': 4096", "'high': 1e300",

@@ -152,7 +152,7 @@ static const char nodes_by_hand[] =
     " 'configurations': [{'CLUSTER': 1, 'MODE': 'plain', 'SPLIT': 1, 'STAGES': 1, 'TILE': 16},"
     " {'CLUSTER': 2, 'MODE': 'wide', 'SPLIT': 8, 'STAGES': 2, 'TILE': 64},"
     " {'CLUSTER': 1, 'MODE': 'wide', 'SPLIT': 1, 'STAGES': 4, 'TILE': 32}],"
-    " 'fallback': [2, 0, 1], 'nodes': [{'feature': 2, 'threshold': 100000, 'left': 1, 'right': 2},"
+    " 'nodes': [{'feature': 2, 'threshold': 100000, 'left': 1, 'right': 2},"
     " {'configuration': 0, 'sure': true}, {'feature': 3, 'threshold': 0, 'left': 3, 'right': 4},"
     " {'configuration': 1, 'sure': true}, {'configuration': 2, 'sure': false}]}";
 
@@ -203,27 +203,29 @@ static void make_random_rule(struct judge *judge, struct hn_rule *rule)
 {
     enum { CONFIGURATIONS = 12, DEPTH = 9 };
     free(rule->nodes);
-    free(rule->fallback);
     for (size_t i = 0; i < rule->configuration_count; i++)
         hn_bindings_finish(&rule->configurations[i]);
     free(rule->configurations);
     rule->configurations = calloc(CONFIGURATIONS, sizeof *rule->configurations);
-    rule->fallback = calloc(CONFIGURATIONS, sizeof *rule->fallback);
     rule->nodes = calloc((size_t)2 << DEPTH, sizeof *rule->nodes);
-    rule->configuration_count = rule->fallback_count = CONFIGURATIONS;
-    for (size_t i = 0; i < CONFIGURATIONS; i++) {
-        size_t place = draw(i + 1);
+    rule->configuration_count = CONFIGURATIONS;
+    for (size_t i = 0; i < CONFIGURATIONS; i++)
         draw_usable(judge, &rule->configurations[i]);
-        rule->fallback[i] = rule->fallback[place];
-        rule->fallback[place] = (int)i;
-    }
     rule->node_count = 0;
     grow(rule, DEPTH);
 }
 
-/* With words, reals, and what is below 0 at some sizes. */
+/* With words, reals, and what is below 0 at some sizes; leaves name every other configuration, from
+ * one on, or none. */
 static void add_costs(struct hn_rule *rule)
 {
+    for (size_t n = 0; n < rule->node_count; n++)
+        for (size_t c = draw(2 * rule->configuration_count);
+             rule->nodes[n].feature < 0 && c < rule->configuration_count; c += 2) {
+            struct hn_rule_node *leaf = &rule->nodes[n];
+            leaf->among = realloc(leaf->among, (leaf->among_count + 1) * sizeof *leaf->among);
+            leaf->among[leaf->among_count++] = (int)c;
+        }
     assert_ok(hn_expression_parse(
         "ceil_div(M, TILE) * (N + 2.5 * SPLIT) / STAGES + (700 if MODE == wide else K // SPLIT) - "
         "(OFFSET if LAYOUT == row else 3 * SKEW) + M / max(N - TILE, 1)",

@@ -413,10 +413,7 @@ static void add_choice(const struct hn_tuned *stored, struct hn_tuned_list *all,
     tuned->version = stored->version;
     tuned->best.outcome = HN_OUTCOME_OK;
     hn_identity_copy(&tuned->identity, &stored->identity, err);
-    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
-        const struct hn_value low = hn_rule_value_end(&rule->values[i], false);
-        hn_bindings_set(&tuned->identity.problem, rule->values[i].name, &low, err);
-    }
+    hn_rule_set_end(rule, false, &tuned->identity.problem, err);
     int choice = hn_rule_choose(rule, &tuned->identity.problem, NULL, NULL, &sure);
     if (!hn_failed(err))
         hn_bindings_copy(&tuned->best.point, &rule->configurations[choice < 0 ? 0 : choice], err);

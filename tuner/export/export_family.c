@@ -153,6 +153,8 @@ struct hn_export_rule {
     const char *features[HN_RULE_FEATURES_MOST]; /* as C */
     bool is_truth[HN_RULE_FEATURES_MOST];        /* of a feature: its value is a truth, 0 or 1 */
     unsigned char depth[HN_RULE_NODES_MOST];     /* below a node, at most 255 */
+    int answer[HN_RULE_NODES_MOST]; /* of a leaf: its configuration, or where it says what to
+                                       compare */
     const char *usable[HN_RULE_CONFIGURATIONS_MOST]; /* "serves = …;" for problems inside; "":
                                                         nobody knows */
 };
@@ -181,19 +183,6 @@ static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *f
         values[i] = hn_rule_value_end(&rule->values[i], false);
     return hn_expression_evaluate(feature->expression, values, &result, NULL) == HN_OK &&
            result.type == HN_BOOLEAN;
-}
-
-/* Problems at one end of all that the rule was learnt for. False: their words differ. */
-static bool make_end(const struct hn_rule *rule, bool high, struct hn_bindings *problem)
-{
-    bool made = true;
-    *problem = (struct hn_bindings){0};
-    for (size_t i = 0; made && i < rule->value_count; i++) {
-        const struct hn_rule_value *value = &rule->values[i];
-        const struct hn_value own = hn_rule_value_end(value, high);
-        made = value->word_count <= 1 && hn_bindings_set(problem, value->name, &own, NULL) == HN_OK;
-    }
-    return made;
 }
 
 /* What is left to ask of a problem inside, whether a configuration can be used for it, on the
@@ -225,13 +214,16 @@ static void write_all_usable(struct hn_export_writer *writer)
 {
     struct hn_export_rule *out = writer->rule;
     const struct hn_export_family *family = writer->export->family;
-    struct hn_bindings low, high;
+    struct hn_bindings low = {0}, high = {0};
     struct hn_device device;
     char name[16];
+    bool alike = true; /* their words do not differ */
+    for (size_t i = 0; i < out->rule->value_count; i++)
+        alike = alike && out->rule->values[i].word_count <= 1;
     snprintf(name, sizeof name, "%d", family->stored->identity.device.capability);
-    bool made = make_end(out->rule, false, &low);
-    made = make_end(out->rule, true, &high) && made;
-    if (made && writer->export->plan != NULL &&
+    hn_rule_set_end(out->rule, false, &low, writer->err);
+    hn_rule_set_end(out->rule, true, &high, writer->err);
+    if (alike && !hn_failed(writer->err) && writer->export->plan != NULL &&
         hn_device_for_architecture(name, &device, NULL) == HN_OK)
         for (size_t i = 0; i < out->rule->configuration_count; i++)
             write_usable(out, i, &device, &low, &high);
@@ -243,7 +235,7 @@ static void write_all_usable(struct hn_export_writer *writer)
 
 /* Of a configuration, whose parameters are constants. One whose cost C cannot say costs 0. */
 static void write_cost(struct hn_export_rule *out, size_t configuration,
-                       const struct hn_rule_program *program, struct hn_text *text)
+                       struct hn_rule_program *program, struct hn_text *text)
 {
     const struct hn_rule *rule = out->rule;
     const struct hn_bindings *point = &rule->configurations[configuration];
@@ -334,7 +326,7 @@ static void write_node(const struct hn_export_rule *out, size_t place, int inden
         node = &out->rule->nodes[next_left ? node->left : node->right];
     }
     hn_text_printf(out->writer->text, "%*sreturn %d;\n", indent, "",
-                   2 * (int)node->configuration + node->sure);
+                   2 * out->answer[node - out->rule->nodes] + node->sure);
 }
 
 struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
@@ -360,6 +352,12 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
         unsigned char left = out->depth[node->left], right = out->depth[node->right];
         unsigned char most = left > right ? left : right;
         out->depth[i] = (unsigned char)(most + (most < UINT8_MAX));
+    }
+    int next = 0;
+    for (size_t i = 0; i < out->rule->node_count; i++) {
+        const struct hn_rule_node *node = &out->rule->nodes[i];
+        out->answer[i] = out->rule->cost == NULL ? node->configuration : next;
+        next += node->feature < 0 ? 1 + (int)node->among_count : 0;
     }
     return out;
 }
@@ -419,12 +417,17 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
     if (family == NULL)
         return json_null();
     const struct hn_tuned *stored = family->stored;
-    json_t *fallback = json_array(), *members = json_array();
+    json_t *among = json_array(), *members = json_array();
     for (size_t i = 0; i < family->row_count; i++)
         json_array_append_new(
             members, hn_export_row_to_json(export, &family->rows[i], family->config_of[i]));
-    for (size_t i = 0; i < stored->rule->fallback_count; i++)
-        json_array_append_new(fallback, json_sprintf("%d", stored->rule->fallback[i]));
+    for (size_t i = 0; i < stored->rule->node_count; i++) {
+        const struct hn_rule_node *node = &stored->rule->nodes[i];
+        if (node->feature < 0)
+            json_array_append_new(among, json_sprintf("%zu", node->among_count));
+        for (size_t k = 0; k < node->among_count; k++)
+            json_array_append_new(among, json_sprintf("%d", node->among[k]));
+    }
     hn_rule_append_values(&values, stored->rule);
     hn_rule_append_loss(&loss, stored->rule);
     hn_export_append_literal(&literal, loss.length > 0 ? loss.data : "not known");
@@ -440,7 +443,7 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
                   "simulated", stored->simulated, "costs", stored->rule->cost != NULL, "rows",
                   (json_int_t)family->row_count, "variants", (json_int_t)family->variants,
                   "capability", stored->identity.device.capability, "members", members, "inputs",
-                  inputs_to_json(writer->rule), "fallback", fallback));
+                  inputs_to_json(writer->rule), "among", among));
 }
 
 const struct hn_export_part hn_export_rule_parts[] = {

@@ -269,20 +269,38 @@ static double risk_at(const struct learning *learning, size_t sample)
     return fmin(1, loss + forecast->deviations[at]);
 }
 
+enum { NAMED_OF_SAMPLE = 3 };
+
+/* Where costs choose, a leaf names those that cost least at one of its samples, and are next to
+ * that. */
 static void find_chosen(struct learning *learning)
 {
-    const struct hn_rule *rule = &learning->learnt->rule;
+    struct hn_rule *rule = &learning->learnt->rule;
     struct hn_rule_program *program = hn_rule_program_make(rule);
     int order[HN_RULE_CONFIGURATIONS_MOST];
-    bool sure;
+    size_t all = learning->count;
+    bool sure, *named = hn_need(rule->node_count * all, sizeof *named);
     learning->chosen =
         hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->chosen);
     for (size_t s = 0; s < learning->sample_count; s++) {
         const struct hn_bindings *problem = &learning->samples[s];
-        bool found = program != NULL && hn_rule_program_find(program, problem, order) != NULL;
-        learning->chosen[s] = found ? order[0] : hn_rule_choose(rule, problem, NULL, NULL, &sure);
+        const struct hn_rule_node *leaf =
+            program == NULL ? NULL : hn_rule_program_find(program, problem, order);
+        learning->chosen[s] =
+            leaf != NULL ? order[0] : hn_rule_choose(rule, problem, NULL, NULL, &sure);
+        for (size_t i = 0; leaf != NULL && rule->cost != NULL && i < NAMED_OF_SAMPLE && i < all;
+             i++)
+            named[(size_t)(leaf - rule->nodes) * all + (size_t)order[i]] = true;
     }
     hn_rule_program_destroy(program);
+    for (size_t i = 0; i < rule->node_count * all; i++) {
+        struct hn_rule_node *node = &rule->nodes[i / all];
+        if (!named[i])
+            continue;
+        node->among = hn_need_more(node->among, node->among_count + 1, sizeof *node->among);
+        node->among[node->among_count++] = (int)(i % all);
+    }
+    free(named);
 }
 
 /* A leaf is sure where its risk, as the root of the mean square of its samples', is low: few that
@@ -547,11 +565,6 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     rule->nodes = hn_need(1, sizeof *rule->nodes);
     rule->nodes[0] = (struct hn_rule_node){.feature = -1};
     rule->node_count = 1;
-    /* In the order of what they save; the default point is last, since it serves all. */
-    rule->fallback = hn_need(learning->count, sizeof *rule->fallback);
-    for (size_t i = 0; i < learning->count; i++)
-        rule->fallback[i] = (int)((i + 1) % learning->count);
-    rule->fallback_count = learning->count;
     rule->values = hn_need(example->count, sizeof *rule->values);
     for (size_t i = 0; i < example->count; i++)
         set_value(learning->kernel->config->family, example->names[i], &example->values[i],

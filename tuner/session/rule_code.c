@@ -76,10 +76,7 @@ static void make_problem(const struct hn_plan *plan, const struct hn_rule *rule,
                          struct hn_bindings *problem, struct hn_error *err)
 {
     *problem = (struct hn_bindings){0};
-    for (size_t i = 0; i < rule->value_count && !hn_failed(err); i++) {
-        const struct hn_value low = hn_rule_value_end(&rule->values[i], false);
-        hn_bindings_set(problem, rule->values[i].name, &low, err);
-    }
+    hn_rule_set_end(rule, false, problem, err);
     hn_rule_set_variant(plan, rule, variant, problem, err);
 }
 
