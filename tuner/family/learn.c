@@ -269,10 +269,7 @@ static double risk_at(const struct learning *learning, size_t sample)
     return fmin(1, loss + forecast->deviations[at]);
 }
 
-enum { NAMED_OF_SAMPLE = 3 };
-
-/* Where costs choose, a leaf names those that cost least at one of its samples, and are next to
- * that. */
+/* Where costs choose, a leaf names the three that cost least at each of its samples. */
 static void find_chosen(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
@@ -288,17 +285,14 @@ static void find_chosen(struct learning *learning)
             program == NULL ? NULL : hn_rule_program_find(program, problem, order);
         learning->chosen[s] =
             leaf != NULL ? order[0] : hn_rule_choose(rule, problem, NULL, NULL, &sure);
-        for (size_t i = 0; leaf != NULL && rule->cost != NULL && i < NAMED_OF_SAMPLE && i < all;
-             i++)
+        for (size_t i = 0; leaf != NULL && rule->cost != NULL && i < 3 && i < all; i++)
             named[(size_t)(leaf - rule->nodes) * all + (size_t)order[i]] = true;
     }
     hn_rule_program_destroy(program);
     for (size_t i = 0; i < rule->node_count * all; i++) {
         struct hn_rule_node *node = &rule->nodes[i / all];
-        if (!named[i])
-            continue;
-        node->among = hn_need_more(node->among, node->among_count + 1, sizeof *node->among);
-        node->among[node->among_count++] = (int)(i % all);
+        if (named[i])
+            *HN_NEXT(node->among, node->among_count) = (int)(i % all);
     }
     free(named);
 }
