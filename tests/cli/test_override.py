@@ -87,6 +87,20 @@ class Override(double.Case):
         self.check_patch(before)
         self.check_exports()
 
+    def test_a_patch_of_a_source_with_a_mark(self):
+        """Editors of Windows begin a file with the mark of UTF-8; the text that is compiled has none."""
+        self.spoil(self.config, "override: {BLOCK: constexpr, ITEMS: constexpr, FAULT: constexpr, REPEATS: define}", "override: {BLOCK: constexpr}")
+        for head in "// one\n", "// one\n// two\n":
+            with self.subTest(head):
+                self.template.write_text("\ufeff" + head + "constexpr int BLOCK = 64;\n__global__ void scale() {}\n")
+                self.hone("export", "scale", "--format", "patch", "--defaults", "--config", self.config, "-o", "scale.patch")
+                for command in ["git", "apply"], ["patch", "-p1", "--fuzz=0", "-i"]:
+                    own = self.folder / command[0]
+                    own.mkdir(exist_ok=True)
+                    shutil.copy(self.template, own)
+                    subprocess.run([*command, self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
+                    self.assertTrue((own / "scale.cu").read_text().startswith("\ufeff" + head + "constexpr int BLOCK = 128;\n"))
+
     def test_one_that_is_forgotten(self):
         self.spoil(self.config, "override: {BLOCK: constexpr, ", "override: {")
         advice = "`override: {BLOCK: constexpr}` gives it its values"

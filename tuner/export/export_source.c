@@ -123,7 +123,8 @@ static void append_marked(struct hn_text *text, char mark, const char *line, siz
                    line[length] == '\0' ? "\\ No newline at end of file\n" : "");
 }
 
-/* The lines that differ as a unified diff, with as many lines around them as git and patch want. */
+/* The lines that differ as a unified diff, with as many lines around them as git and patch want;
+ * the first not as one of these: a file may have the mark of UTF-8 there, which its text lacks. */
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
     enum { AROUND = 3 };
@@ -132,7 +133,8 @@ static void append_diff(struct hn_text *text, const char *was, const char *is)
     while (hn_text_line(&was, &pair.was, &pair.was_length) &&
            hn_text_line(&is, &pair.is, &pair.is_length))
         *HN_NEXT(pairs, count) = pair;
-    for (size_t first, i = 0, end = 0; i < count; i++) {
+    const size_t begin = count > 0 && differs(pairs) ? 0 : 1;
+    for (size_t first, i = begin, end = begin; i < count; i++) {
         if (!differs(&pairs[i]))
             continue;
         first = i - end < AROUND ? end : i - AROUND;
