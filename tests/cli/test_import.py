@@ -78,6 +78,12 @@ class Import(hone.Case):
         (self.folder / "data.bin").write_bytes(bytes(1024 * 16))
         self.assertEqual(self.hone("space", "--count", "threads.yaml").stdout.strip(), "6")
 
+    def test_a_default_that_is_written_as_a_text(self):
+        def change(document):
+            document["ConfigurationSpace"]["TuningParameters"][1]["Default"] = "3"
+        text, _ = self.config_of(change)
+        self.assertIn("defaults: {block_size_x: 128, tile: 3}\n", text)
+
     def test_values_in_pythons_syntax(self):
         for values, expected in (("[1, 2] + list(range(8, 33, 8))", "[1, 2, 8, 16, 24, 32]"), ("(3, 1)", "[3, 1]"),
                                  ("range(5)", "[0, 1, 2, 3, 4]"), ("[16*i for i in range(1, 9)]", "[16, 32, 48, 64, 80, 96, 112, 128]"),

@@ -282,6 +282,7 @@ static void read_values(struct import *import, const json_t *values,
 static void add_parameter(struct import *import, const json_t *json)
 {
     const char *name = text_of(json, "Name"), *values = text_of(json, "Values");
+    const char *given = text_of(json, "Default");
     struct hn_draft_name parameter = {.name = name, .own = name};
     struct hn_draft *draft = &import->draft;
     struct hn_error err = {.status = HN_OK};
@@ -297,13 +298,12 @@ static void add_parameter(struct import *import, const json_t *json)
         free(parameter.values.items);
         return;
     }
-    parameter.has_preset = parameter.values.count == 1;
-    parameter.preset = parameter.values.items[0];
+    if (given != NULL && parameter.values.items->type != HN_WORD)
+        hn_value_parse(given, &preset, NULL); /* "1" */
     HN_EACH(each, parameter.values)
-        if (hn_value_equal(each, &preset)) {
-            parameter.preset = *each;
-            parameter.has_preset = true;
-        }
+        parameter.has_preset |= hn_value_equal(each, &preset);
+    parameter.preset = parameter.has_preset ? preset : parameter.values.items[0];
+    parameter.has_preset |= parameter.values.count == 1;
     if (parameter.preset.type == HN_WORD)
         parameter.comment = "TODO: the source gets a number for a word (docs/config.md, template)";
     *HN_GROW(draft->names) = parameter;

@@ -171,7 +171,7 @@ char *hn_draft_write(struct hn_draft *draft, const char *lines)
         fill_arguments(draft);
     }
     while (hn_text_line(&lines, &line, &length)) {
-        const char *end = line + length, *part = NULL;
+        const char *end = line + length;
         bool is_there = true;
         for (char sign = *line; sign == '?' || sign == '!'; sign = *++line)
             is_there &= (*part_at(draft, &line) != '\0') == (sign == '?');
@@ -180,11 +180,10 @@ char *hn_draft_write(struct hn_draft *draft, const char *lines)
         const char *at = memchr(line, '@', (size_t)(end - line)), *begin = line;
         if (at != NULL) {
             line = at;
-            part = part_at(draft, &line);
+            const char *part = part_at(draft, &line);
             if (*part == '\0')
                 continue;
-            hn_text_append_bytes(&text, begin, (size_t)(at - begin));
-            hn_text_append(&text, part);
+            hn_text_printf(&text, "%.*s%s", (int)(at - begin), begin, part);
         }
         hn_text_append_bytes(&text, line, (size_t)(end - line));
         hn_text_append(&text, "\n");
