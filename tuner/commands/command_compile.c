@@ -40,11 +40,9 @@ static void find_device(struct compile *compile, struct hn_error *err)
                 "there is no GPU to compile for; name an architecture, as in --arch sm_90");
     if (hn_failed(err))
         return;
-    if (wanted != NULL)
-        snprintf(given, sizeof given, "%s%s", strncmp(wanted, "sm_", 3) == 0 ? "" : "sm_", wanted);
-    else
-        snprintf(given, sizeof given, "sm_%d", compile->device.identity.capability);
-    hn_architecture_name(given, compile->given->config->plan->arch_specific, compile->architecture);
+    snprintf(given, sizeof given, "%d", compile->device.identity.capability);
+    hn_architecture_name(wanted != NULL ? wanted : given,
+                         compile->given->config->plan->arch_specific, compile->architecture);
 }
 
 static void choose_points(struct compile *compile, struct hn_error *err)

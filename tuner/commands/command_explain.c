@@ -106,11 +106,9 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
         return;
     const struct hn_device_identity *device = &given->workers->lead->device.identity;
     HN_EACH(tuned, list) {
-        const struct hn_identity *own = &tuned->identity;
         if (is_of_task(tuned, task) && !tuned->simulated && tuned->best.outcome == HN_OUTCOME_OK &&
-            strcmp(own->regime, HN_REGIME_UNKNOWN) != 0 &&
-            strcmp(own->device.name, device->name) == 0 &&
-            strcmp(own->device.mig_profile, device->mig_profile) == 0 &&
+            strcmp(tuned->identity.regime, HN_REGIME_UNKNOWN) != 0 &&
+            hn_device_identity_equal(&tuned->identity.device, device) &&
             (newest == NULL || tuned->begun > newest->begun))
             newest = tuned;
     }

@@ -473,8 +473,6 @@ static void add_default(const struct hn_config *config, const struct hn_bindings
         return;
     }
     all->count++;
-    tuned->identity = (struct hn_identity){0};
-    tuned->best = (struct hn_record){0};
     tuned->best.point = point;
     tuned->best.outcome = HN_OUTCOME_OK;
     tuned->identity.kernel = hn_need_copy(config->plan->kernel);
