@@ -149,7 +149,7 @@ class OfArguments(double.Case):
         self.space = ("-s", "BLOCK=128,256", "-s", "ITEMS=4")
 
     def test_each_type_is_tuned(self):
-        tunings = self.tune(*self.space)
+        tunings = self.tune(*self.space, "--full")
         self.assertEqual([tuning["problem"]["T"] for tuning in tunings], ["float", "int"])
         for tuning in tunings:
             self.assertEqual(tuning["outcomes"], {"ok": 2})
