@@ -2,9 +2,9 @@
 #include "base/run.h"
 #include "runtime/device/device.h"
 #include "runtime/plan/plan.h"
-#include "runtime/process/process.h"
 #include "tuner/commands/command.h"
 #include "tuner/session/rule_code.h"
+#include "tuner/workers/workers.h"
 
 /* The machine code of the rules of families, compiled before a program asks for it. */
 
@@ -43,9 +43,8 @@ static void compile_rules(const struct hn_given *given, const struct hn_tuned_li
                           const struct hn_device *device, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    int jobs = options->jobs > 0 ? (int)options->jobs : hn_machine_jobs();
-    struct hn_compile_pool *pool =
-        hn_compile_pool_create(jobs, options->compile_timeout_s, HN_COMPILE_START_S);
+    struct hn_compile_pool *pool = hn_compile_pool_create(
+        hn_workers_of(options, 0).jobs, options->compile_timeout_s, HN_COMPILE_START_S);
     struct hn_rule_programs first = {.failed = 0};
     json_t *families = json_array();
     size_t failed = 0;

@@ -60,32 +60,30 @@ static json_t *written_to_json(const struct hn_options *options, const struct hn
 {
     char line[HN_FOLLOW_UP_SIZE];
     bool declares = export->plan != NULL && export->plan->override_count > 0;
+    struct hn_text loss = {0};
+    if (export->rule != NULL)
+        hn_rule_append_loss(&loss, export->rule);
     json_t *json = hn_needed(json_pack(
-        "{ss ss* so so ss ss sb sb}", "export",
+        "{ss ss* so so ss ss sb sb so*}", "export",
         hn_follow_up(options, "export", export->kernel, line), "declares",
         declares ? basename(export->plan->template_path) : NULL, "output",
         hn_string_to_json(options->output), "file", hn_string_to_json(basename(options->output)),
         "upper", export->upper, "lower", export->lower, "json",
         kind_of(options) == HN_EXPORT_JSON || options->template != NULL, "header",
-        kind_of(options) == HN_EXPORT_HEADER));
+        kind_of(options) == HN_EXPORT_HEADER, "loss", hn_render_text(&loss)));
     const struct hn_tuned *tuned = export->configs[0];
-    struct hn_text loss = {0};
-    if (export->rule != NULL)
-        hn_rule_append_loss(&loss, export->rule);
-    if (export->rule != NULL && export->untuned)
-        json_object_set_new(json, "loss", hn_render_text(&loss));
     if (export->untuned)
         return json;
     json_object_update_new(
         json,
         hn_needed(json_pack(
-            "{so so sf sb sb sI sI sI sb sb so*}", "device",
+            "{so so sf sb sb sI sI sI sb sb}", "device",
             hn_string_to_json(tuned->identity.device.name), "problem",
             hn_bindings_to_json(&tuned->identity.problem), "time_us", tuned->best.timing.median_us,
             "simulated", tuned->simulated, "foreign", hn_origin_is_foreign(&tuned->origin), "more",
             (json_int_t) export->result_count - 1, "count", (json_int_t) export->count, "outside",
             (json_int_t) export->outside_family, "has_all", format_of(options)->has_all, "each",
-            export->count == export->result_count, "loss", hn_render_text(&loss))));
+            export->count == export->result_count)));
     return json;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,19 +84,19 @@ static void write_config(const struct init *init, char *text, struct hn_error *e
 /* Names the output, after the kernel, and the template. */
 static void name_files(struct init *init, const char *kernel, struct hn_error *err)
 {
-    const char *slash = strrchr(init->path, '/');
-    int length = slash != NULL ? (int)(slash - init->path) + 1 : 0;
     if (init->output == NULL &&
-        asprintf(&init->output, "%.*s%s.yaml", length, init->path, kernel) < 0)
+        asprintf(&init->output, "%.*s%s.yaml", (int)(basename(init->path) - init->path), init->path,
+                 kernel) < 0)
         init->output = hn_needed(NULL);
     struct hn_text text = {0}, within = {0};
-    char *source = realpath(init->path, NULL), *output = hn_need_copy(init->output);
-    char *folder = realpath(dirname(output), NULL);
+    hn_text_printf(&within, "%.*s.", (int)(basename(init->output) - init->output), init->output);
+    char *source = realpath(init->path, NULL), *folder = realpath(hn_needed(within.data), NULL);
     if (source == NULL || folder == NULL) {
         hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
                 strerror(errno));
     } else {
         size_t common = 0, i = 0;
+        within.length = 0;
         hn_text_printf(&within, "%s/", folder);
         for (; source[i] == within.data[i]; i++)
             common = source[i] == '/' ? i + 1 : common;
@@ -108,7 +107,6 @@ static void name_files(struct init *init, const char *kernel, struct hn_error *e
     init->template = hn_needed(hn_text_take(&text));
     hn_text_finish(&within);
     free(source);
-    free(output);
     free(folder);
 }
 
@@ -120,8 +118,7 @@ static void import_problem(struct init *init, struct hn_error *err)
     if (hn_import_load(init->path, &root, &kernel, err) != HN_OK)
         return;
     name_files(init, kernel, err);
-    char *slash = strrchr(init->template, '/');
-    *(slash != NULL ? slash + 1 : init->template) = '\0';
+    *basename(init->template) = '\0';
     write_config(init, hn_import_write(root, kernel, init->path, init->template), err);
     free(kernel);
     json_decref(root);
@@ -133,7 +130,7 @@ static void draft_program(struct init *init, const char *source, struct hn_error
 {
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft = {.unit = &unit};
-    const char *slash = strrchr(init->path, '/'), *file = slash != NULL ? slash + 1 : init->path;
+    const char *file = basename(init->path);
     const char *name = HN_DRAFT_TEXT(&draft, "%.*s", (int)hn_word_length(file), file);
     name_files(init, name, err);
     HN_DRAFT_NOTE(&draft, "name", "%s", name);
