@@ -164,6 +164,7 @@ struct hn_rule_program {
     struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
     struct hn_program program; /* of features */
     int terms[HN_RULE_FEATURES_MOST];
+    size_t cost_count; /* as many as configurations; the rule may be gone before the program */
     struct cost_program {
         bool made; /* it was asked for */
         struct hn_program program;
@@ -195,6 +196,7 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
     if (made == NULL)
         return NULL;
     made->rule = rule;
+    made->cost_count = rule->configuration_count;
     bool known = fill_domains(rule, made->ends, made->domains);
     hn_program_init(&made->program, made->domains, known ? rule->value_count : 0);
     for (size_t i = 0; known && i < rule->feature_count; i++)
@@ -209,7 +211,7 @@ void hn_rule_program_destroy(struct hn_rule_program *program)
 {
     if (program == NULL)
         return;
-    for (size_t c = 0; c < program->rule->configuration_count; c++)
+    for (size_t c = 0; c < program->cost_count; c++)
         if (program->costs[c].made)
             hn_program_finish(&program->costs[c].program);
     hn_program_finish(&program->program);
