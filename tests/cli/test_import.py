@@ -84,6 +84,15 @@ class Import(hone.Case):
         text, _ = self.config_of(change)
         self.assertIn("defaults: {block_size_x: 128, tile: 3}\n", text)
 
+    def test_constant_memory_that_is_no_argument(self):
+        """Kernels read it by the variable's name: what the source shows counts, not the file."""
+        self.spoil(self.folder / "rows.cu", "const float *ignored, ", "")
+        self.hone("init", "rows.json")
+        text = (self.folder / "scale_rows.yaml").read_text()
+        self.assertNotIn("argument_3", text)
+        self.assertIn("symbols:\n  - {name: weights, type: float32, count: 32 * 8}  # TODO: which fill? The file says: 3 * i + 1\n", text)
+        self.hone("compile", "scale_rows.yaml", "--arch", "sm_90")
+
     def test_values_in_pythons_syntax(self):
         for values, expected in (("[1, 2] + list(range(8, 33, 8))", "[1, 2, 8, 16, 24, 32]"), ("(3, 1)", "[3, 1]"),
                                  ("range(5)", "[0, 1, 2, 3, 4]"), ("[16*i for i in range(1, 9)]", "[16, 32, 48, 64, 80, 96, 112, 128]"),

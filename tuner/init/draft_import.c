@@ -16,10 +16,11 @@ static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z
 static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
 struct import {
-    const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
-    const char *prefix;           /* hn_import_write */
-    int lists;                    /* of one text */
-    struct hn_unit unit;          /* empty: there is no source, or none that could be read */
+    const json_t *space, *kernel,
+        *arguments;      /* ConfigurationSpace; KernelSpecification, its Arguments */
+    const char *prefix;  /* hn_import_write */
+    int lists;           /* of one text */
+    struct hn_unit unit; /* empty: there is no source, or none that could be read */
     struct hn_draft draft;
 };
 
@@ -431,10 +432,13 @@ static void add_argument(struct import *import, const json_t *json)
     struct hn_draft_argument argument = {.name = name, .type = type_of(import, json)};
     bool typed = argument.type != NULL;
     bool writes = has(json, "AccessType", "WriteOnly"), both = has(json, "AccessType", "ReadWrite");
-    if (has(json, "MemoryType", "Local"))
-        return;
     /* The file's name, or none that means anything: also where a variable of the source has it. */
     bool word = name != NULL && hn_text_is_word(name), constant = has(json, "MemType", "Constant");
+    /* Of more arguments than the kernel has, those in constant memory are none of it. */
+    symbol |= constant && !scalar && draft->kernel != NULL &&
+              draft->kernel->argument_count < json_array_size(import->arguments);
+    if (has(json, "MemoryType", "Local") || (symbol && !word))
+        return;
     bool usable = word && !constant;
     HN_EACH(each, draft->arguments)
         usable = usable && strcmp(each->name, name) != 0;
@@ -461,11 +465,8 @@ static void add_argument(struct import *import, const json_t *json)
         ask(import, json, typed, "which type?", "Type", &argument);
         ask(import, json, count != NULL, "how many elements?", "Size", &argument);
     }
-    if (!symbol)
-        *HN_GROW(draft->arguments) = argument;
-    if (word && symbol)
-        *HN_GROW(draft->symbols) = argument;
-    else if (word && constant)
+    *(symbol ? HN_GROW(draft->symbols) : HN_GROW(draft->arguments)) = argument;
+    if (word && constant && !symbol)
         *HN_GROW(draft->symbols) = (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
@@ -597,17 +598,16 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
     size_t i;
     *draft = (struct hn_draft){.unit = &import.unit, .origin = path, .name = kernel};
     hn_text_append(hn_draft_part(draft, "tuner", ""), "T1");
+    import.arguments = json_object_get(import.kernel, "Arguments");
     read_source(&import);
     json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)
         add_parameter(&import, json);
     json_array_foreach(json_object_get(import.kernel, "ProblemSize"), i, json)
         add_size(draft, i < 3 ? problem_names[i] : NULL, json);
-    json_array_foreach(json_object_get(import.kernel, "Arguments"), i,
-                       json) if (has(json, "MemoryType", "Scalar"))
+    json_array_foreach(import.arguments, i, json) if (has(json, "MemoryType", "Scalar"))
         add_size(draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
     add_conditions(&import);
-    json_array_foreach(json_object_get(import.kernel, "Arguments"), i, json)
-        add_argument(&import, json);
+    json_array_foreach(import.arguments, i, json) add_argument(&import, json);
     set_launch(&import);
     add_options(&import);
     json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)
