@@ -423,6 +423,16 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define TPB 128\n__global__ void k(float *sums, int n) { __shared__ float s[TPB]; s[threadIdx.x] = n; sums[blockIdx.x] = s[0]; }\n"
                  "void f() { const int n = 1 << 20; const int blocks = (n + TPB - 1) / TPB; float *sums; cudaMalloc(&sums, blocks * sizeof(float)); k<<<blocks, TPB>>>(sums, n); }",
                  'count: "ceil_div(n, 64)", role: output}'),
+                # A policy's number is the template's; as many elements as any point needs, of void bytes.
+                ("enum { BITS = 4 };\nstruct Policy { static constexpr int team = 128; };\n"
+                 "template <int TEAM> __global__ void k(const unsigned *keys, void *sums, int n) { __shared__ int s[1 << BITS]; int i = blockIdx.x * TEAM + threadIdx.x;\n"
+                 " if (i < n) s[keys[i] % (1 << BITS)] = 1; ((int *)sums)[i] = s[0]; }\n"
+                 "void f(unsigned *keys) { const int n = 1 << 20, tiles = (n + Policy::team - 1) / Policy::team; void *sums; cudaMalloc(&sums, tiles * (1 << BITS) * sizeof(int));\n"
+                 " k<Policy::team><<<tiles, Policy::team>>>(keys, sums, n); }",
+                 "  - TUNE_TEAM == team\n", "  block: [TUNE_TEAM]\n", 'count: "(ceil_div(n, 32)) * (1 << 8) * 4"'),
+                # A size that a parameter is part of is asked for.
+                ("#ifndef TEAM\n#define TEAM 16\n#endif\n__global__ void k(float *x, int n, int width) { int i = blockIdx.x * TEAM + threadIdx.x; if (i < n) x[i] = width; }\n"
+                 "void f(float *x) { const int n = 1 << 20; k<<<n / TEAM, TEAM>>>(x, n, (n - 1) / TEAM); }", "value: width}  # TODO: the source passes (n - 1) // TEAM\n"),
                 ("template <int a_block, int b_block> __global__ void k(float *x, int n, int m) { int i = blockIdx.y * b_block + threadIdx.y, j = blockIdx.x * a_block + threadIdx.x;\n"
                  " if (i < n && j < m) x[i * m + j] = 0; }\nvoid f(float *x, int n, int m, dim3 g, dim3 b) { k<32, 8><<<g, b>>>(x, n, m); }", "  block: [A_BLOCK, B_BLOCK]\n"),
                 ("template <int A, int B, class T> __global__ void k(T *x) { x[blockIdx.x * A + threadIdx.x] = B; }\n"

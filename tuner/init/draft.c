@@ -573,7 +573,6 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
     struct passed passed = passed_as(draft, declared);
     struct hn_draft_argument argument = {.name = name, .type = passed.type};
     const struct hn_draft_name *size = hn_draft_find(draft, name);
-    struct hn_value value;
     const char *question =
         declared->field_count == 0
             ? ": which type?"
@@ -603,7 +602,8 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                               declared->type_name);
         else if (size == NULL && given == NULL)
             argument.todo = "which value?";
-        else if (size != NULL && hn_draft_holds(draft, given, HN_OF_PARAMETERS, &value, NULL))
+        else if (size != NULL && given != NULL &&
+                 !hn_draft_holds(draft, given, HN_OF_SIZES, NULL, NULL))
             argument.todo = HN_DRAFT_LINE(draft, "the source passes %s", given);
     }
     *HN_GROW(draft->arguments) = argument;

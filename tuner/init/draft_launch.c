@@ -26,9 +26,11 @@ static size_t split(const struct hn_unit *unit, struct hn_tokens list, struct hn
     return count;
 }
 
-/* The text of one token alone; "" where it is more. */
+/* The text of one token alone, also of "Policy::token"; "" where it is more. */
 static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
 {
+    while (hn_at(draft->unit, tokens.begin + 1, "::"))
+        tokens.begin += 2;
     return tokens.end == tokens.begin + 1 ? hn_text_at(draft->unit, tokens.begin) : "";
 }
 
@@ -116,8 +118,7 @@ void hn_draft_find_launch(struct hn_draft *draft)
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
 }
 
-/* Follows a name that stands alone to its value, or to what a call gives it, at most so often; all
- * else stays as it is. */
+/* Follows a name that stands alone to its value or to what a call gives it, at most so often. */
 static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens tokens, int steps)
 {
     const struct hn_meaning *own =
@@ -126,8 +127,7 @@ static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens 
     return stays ? tokens : value_of(draft, own->body, steps - 1);
 }
 
-/* What the config calls a name of the host, which passes it to the kernel or its template, or to
- * what does. */
+/* What the config calls a name of the host that the kernel, its template or a caller is passed. */
 static const char *host_name(const struct hn_draft *draft, const char *name)
 {
     const struct hn_kernel *kernel = draft->kernel;
@@ -250,8 +250,7 @@ static bool has_size(const struct hn_draft *draft, const char *text)
 
 /* What the kernel does with its index. */
 
-/* How many tokens are blockIdx along an axis at one of them, or a variable that is it; 0: it is
- * something else. */
+/* How many tokens are blockIdx along an axis, or a variable that is it; 0: it is something else. */
 static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
 {
     const struct hn_unit *unit = draft->unit;
@@ -334,8 +333,7 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
 
 /* The block. */
 
-/* The parameter that is the block along an axis by its name, or, with -1, the tile or block that
- * stands for all. */
+/* The parameter that is the block along an axis by its name; with -1, the tile or block of all. */
 static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int axis)
 {
     bool asks = HN_HAS(draft->unit, draft->kernel->body, "blockDim");
@@ -379,8 +377,7 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
     struct hn_value value;
     size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
     for (size_t axis = 0; axis < count; axis++) {
-        /* What is divided by the block's number is divided by the block, of which axis the kernel
-         * knows. */
+        /* What the block's number divides is divided by the block along the kernel's axis. */
         const char *tile = grid ? find_tile(draft, (int)axis, draft->kernel->body) : NULL;
         int along = (int)axis;
         for (int i = 0; tile != NULL && i < 3; i++)
@@ -452,14 +449,15 @@ static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_token
     return (struct hn_tokens){bytes.begin, last ? at - 1 : bytes.begin};
 }
 
-/* How many elements the source allocates for what is passed, "x", "(float *)x" or "x.data()": by
- * "cudaMalloc(&x, bytes)", "vector<float> x(n)" or "x = allocate<float>(n)". Empty: nobody knows.
+/* How many elements, of void bytes, the source allocates for "x", "(float *)x" or "x.data()": by
+ * "cudaMalloc(&x, bytes)", "vector<float> x(n)" or "x = allocate<float>(n)". Empty: it is unknown.
  */
-static struct hn_tokens allocated(const struct hn_draft *draft, struct hn_tokens passed)
+static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
 {
+    bool sized = strcmp(draft->kernel->arguments[argument].type_name, "void") != 0;
     const struct hn_unit *unit = draft->unit;
     const struct hn_meaning *own = NULL;
-    struct hn_tokens parts[2], count = {0, 0};
+    struct hn_tokens passed = draft->passed[argument], parts[2], count = {0, 0};
     bool owner = false;
     for (int depth = 0; depth < DEEPEST && (own == NULL || own->given || !owner); depth++) {
         size_t name = passed.begin;
@@ -470,7 +468,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft, struct hn_tokens
             if (hn_find_letters(hn_text_at(unit, i - 1), "malloc") != NULL &&
                 split(unit, hn_inside(unit, i), parts, 2) == 2 &&
                 HN_HAS(unit, parts[0], hn_text_at(unit, name)))
-                return without_size(unit, value_of(draft, parts[1], DEEPEST));
+                return sized ? without_size(unit, value_of(draft, parts[1], DEEPEST)) : parts[1];
         own = hn_unit_meaning(unit, hn_text_at(unit, name), name);
         owner |= hn_at(unit, name + 1, ".");
         passed = own != NULL ? own->body : count;
@@ -486,18 +484,24 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
     if (!draft->kernel->arguments[index].pointer)
         return scalar_at(draft, index, &(struct hn_value){0});
-    const char *count = hn_draft_translate(draft, allocated(draft, draft->passed[index]));
+    const char *count = hn_draft_translate(draft, allocated(draft, index));
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
     HN_EACH(each, draft->names) {
         if (count == NULL || (constant && each->is_size && !each->told))
             return NULL; /* of sizes that are guessed a constant may be too small */
-        if (!is_numeric(each))
-            continue;
+        struct hn_value most = hn_integer(-1), elements;
+        const char *open = count;
         /* Enough for all points, whose buffers are the same. */
-        bool divides = strstr(count, "//") != NULL || strstr(count, "ceil_div") != NULL;
-        const struct hn_value *most = &each->values.items[divides ? 0 : each->values.count - 1];
-        count = hn_draft_replace(draft, count, each->name,
-                                 HN_DRAFT_TEXT(draft, "%lld", (long long)most->integer));
+        for (size_t i = 0; is_numeric(each) && i < each->values.count; i++) {
+            const char *at = hn_draft_replace(
+                draft, open, each->name,
+                HN_DRAFT_TEXT(draft, "%lld", (long long)each->values.items[i].integer));
+            if (hn_draft_holds(draft, at, HN_OF_ALL, &elements, NULL) &&
+                hn_value_compare(&elements, &most) > 0) {
+                most = elements;
+                count = at;
+            }
+        }
     }
     return count;
 }
@@ -518,8 +522,7 @@ static void read_passed(struct hn_draft *draft)
     }
 }
 
-/* By the names of the parameters and __launch_bounds__; along x alone where nobody asks for another
- * threadIdx. */
+/* By the parameters' names and __launch_bounds__; along x alone where only threadIdx.x is used. */
 static void guess_block(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
@@ -731,8 +734,7 @@ static void read_symbols(struct hn_draft *draft)
     }
 }
 
-/* What the kernel's shared arrays need is at most 48 KiB; the bytes of an extern one are the
- * launch's. */
+/* The kernel's shared arrays have at most 48 KiB; the bytes of an extern one are the launch's. */
 static void read_shared(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
@@ -761,8 +763,7 @@ static void read_shared(struct hn_draft *draft)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
-/* How much work there is: sizes that bound an index, or that a known grid depends on; else the
- * first. */
+/* How much work there is: sizes that bound an index or that a known grid has; else the first. */
 static void find_extents(struct hn_draft *draft)
 {
     const char *all = "", *bound;

@@ -72,8 +72,7 @@ static size_t skip_cast(struct hn_unit *unit, size_t at)
     return cast ? type.end + 1 : at;
 }
 
-/* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: it is something
- * else. */
+/* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: nothing. */
 static size_t rounded(const char *sum, size_t length, const char *by)
 {
     static const char *const ends[] = {" + %s - 1", " + (%s - 1)", " + %s"};
