@@ -423,6 +423,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define TPB 128\n__global__ void k(float *sums, int n) { __shared__ float s[TPB]; s[threadIdx.x] = n; sums[blockIdx.x] = s[0]; }\n"
                  "void f() { const int n = 1 << 20; const int blocks = (n + TPB - 1) / TPB; float *sums; cudaMalloc(&sums, blocks * sizeof(float)); k<<<blocks, TPB>>>(sums, n); }",
                  'count: "ceil_div(n, 64)", role: output}'),
+                # A class whose constructor is given the sizes; fields that it sets stand before or behind it.
+                ("__global__ void k(float *x, int n, int lda) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * lda] = 1; }\n"
+                 "class Solver { public: Solver(int n, int cols) : n_(n), cols_{cols} { lda_ = (cols_ + 31) / 32 * 32; cudaMalloc(&x_, n_ * lda_ * sizeof(float)); }\n"
+                 " ~Solver() {} void run() { k<<<(n_ + 63) / 64, 64>>>(x_, n_, lda_); } private: int n_, lda_; const int cols_; float *x_; };\n"
+                 "int main() { Solver solver(5000, 40); solver.run(); }", "problem: {n: 5000, lda: 64}\n", "count: n * lda, role: output}"),
                 # A policy's number is the template's; as many elements as any point needs, of void bytes.
                 ("enum { BITS = 4 };\nstruct Policy { static constexpr int team = 128; };\n"
                  "template <int TEAM> __global__ void k(const unsigned *keys, void *sums, int n) { __shared__ int s[1 << BITS]; int i = blockIdx.x * TEAM + threadIdx.x;\n"

@@ -45,7 +45,7 @@ enum {
 enum {
     CXCursor_UnexposedDecl = 1, CXCursor_StructDecl, CXCursor_UnionDecl, CXCursor_ClassDecl, CXCursor_EnumDecl,
     CXCursor_FieldDecl, CXCursor_EnumConstantDecl, CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl,
-    CXCursor_TypedefDecl = 20, CXCursor_CXXMethod, CXCursor_Namespace, CXCursor_LinkageSpec,
+    CXCursor_TypedefDecl = 20, CXCursor_CXXMethod, CXCursor_Namespace, CXCursor_LinkageSpec, CXCursor_Constructor,
     CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter, CXCursor_TemplateTemplateParameter,
     CXCursor_FunctionTemplate, CXCursor_ClassTemplate, CXCursor_TypeAliasDecl = 36, CXCursor_CXXBaseSpecifier = 44
 };

@@ -38,8 +38,7 @@ bool hn_draft_is_block(const char *name)
             !hn_draft_is_like(name, "*blocks *per_row *per_warp"));
 }
 
-/* Whether the name sounds like the extent of some work, and not like that of a block, a filter or a
- * group. */
+/* Whether the name sounds like the extent of some work, not of a block, a filter or a group. */
 static bool is_extent(const char *name)
 {
     return hn_draft_is_like(name, "n m k w h d nx ny nz dim dimx dimy dimz num nelem numel *size "
@@ -190,8 +189,7 @@ static bool add_words(struct hn_draft *draft, const struct hn_meaning *macro)
     return chosen != NULL;
 }
 
-/* Whether the kernel, its declaration, its block, code of the device that is no other kernel, or
- * another constant has the name. */
+/* Whether the kernel, its head or block, a function of the device or a constant has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;

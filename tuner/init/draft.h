@@ -137,8 +137,7 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum h
 /* Appends that a block has no more threads than it may have, where that does not hold by itself. */
 void hn_draft_bound_threads(struct hn_draft *draft);
 
-/* Of the parts to each other. draft_launch.c: the first launch in the host's code; block, grid, and the constraints
- * that follow. */
+/* Of the parts to each other. draft_launch.c: the first launch in the host's code; block, grid, constraints. */
 void hn_draft_find_launch(struct hn_draft *draft);
 void hn_draft_read_launch(struct hn_draft *draft);
 /* An expression of C++ as configs have it: names for what they stand for, floor division, ceil_div where that is meant. NULL: it

@@ -229,12 +229,13 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin)) {
         const char *before = hn_text_at(unit, i - 1);
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
-        size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1;
+        bool object = call && hn_text_is_word(hn_text_at(unit, i + 1)); /* "Solver solver(n);" */
+        size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1 + object;
         /* "void run(float *x);" declares it. */
         bool declared = call && hn_text_is_word(before) && strcmp(before, "return") != 0 &&
                         strcmp(before, "else") != 0;
-        if (list.end == 0 && (i < scope.begin || i >= scope.end) && hn_at(unit, at, open) &&
-            !declared)
+        if (list.begin >= list.end && (i < scope.begin || i >= scope.end) &&
+            hn_at(unit, at, open) && !declared)
             list = hn_inside(unit, at);
     }
     while (hn_next(unit, &parameters, &parameter)) {
@@ -299,13 +300,18 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     while (hn_at(unit, at, "["))
         at = hn_behind(unit, at, SIZE_MAX);
-    /* "int blocks; blocks = n / 64;", of a class, too; what begins as 0 is set: "get(&blocks);" */
-    bool later = (reading->function.begin > 0 || cursor.kind == CXCursor_FieldDecl) &&
-                 !clang->isConstQualifiedType(type);
+    /* "int blocks; blocks = n / 64;", of a class, too, or by its constructor, "Solver() :
+     * blocks(64)"; what begins as 0 is set: "get(&blocks);" */
+    bool field = cursor.kind == CXCursor_FieldDecl;
+    bool later = field || (reading->function.begin > 0 && !clang->isConstQualifiedType(type));
+    CXCursor parent = clang->getCursorSemanticParent(cursor);
+    struct hn_tokens all = {field ? extent_of(reading, parent).begin : at, reading->function.end};
     at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
     if (later && is_one_of(hn_text_at(unit, at), ",;"))
-        HN_EACH_AT(i, unit, reading->function, name)
-            if (i > at && hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
+        HN_EACH_AT(i, unit, all, name)
+            if (field && is_one_of(hn_text_at(unit, i - 1), ":,")
+                    ? is_one_of(hn_text_at(unit, i + 1), "({")
+                    : hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
                 at = whole.end = i + 1;
                 break;
             }
@@ -322,7 +328,6 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
     /* What depends on a template of its own is nobody's to choose, nor one of a type's kinds. */
-    CXCursor parent = clang->getCursorSemanticParent(cursor);
     bool unnamed = hn_at(unit, place_of(reading, parent), "enum");
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
@@ -360,8 +365,7 @@ static bool is_operand(const char *text)
     return hn_is_word_char(text[0]) ? strcmp(text, "return") != 0 : is_one_of(text, ")]");
 }
 
-/* Of a pointer, or of one that a structure of that name has as a field; all of it may be passed on.
- */
+/* Of a pointer, or of one that a structure of that name has as a field; all may be passed on. */
 static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel, const char *name,
                       const char *field, struct hn_kernel_argument *argument, int depth)
 {
@@ -437,8 +441,7 @@ static void take_given(struct reading *reading, struct hn_kernel_argument *field
     hn_type_of_c(field->record, field->type);
 }
 
-/* A number or a pointer of a structure, or each of those within a structure or an array, by its
- * path. */
+/* A number or a pointer of a structure, or each of those within one or an array, by its path. */
 static void add_field(struct reading *reading, CXType type, const char *path)
 {
     const struct hn_clang *clang = &reading->clang;
@@ -654,7 +657,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         parent.kind != CXCursor_ClassTemplate && strcmp(name, "operator()") == 0)
         read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
-        kind == CXCursor_CXXMethod) {
+        kind == CXCursor_CXXMethod || kind == CXCursor_Constructor) {
         read_function(reading, cursor);
         return CXChildVisit_Continue;
     }
