@@ -16,11 +16,11 @@ static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z
 static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
 struct import {
-    const json_t *space, *kernel,
-        *arguments;      /* ConfigurationSpace; KernelSpecification, its Arguments */
-    const char *prefix;  /* hn_import_write */
-    int lists;           /* of one text */
-    struct hn_unit unit; /* empty: there is no source, or none that could be read */
+    const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
+    const json_t *arguments;      /* of the kernel */
+    const char *prefix;           /* hn_import_write */
+    int lists;                    /* of one text */
+    struct hn_unit unit;          /* empty: there is no source, or none that could be read */
     struct hn_draft draft;
 };
 
