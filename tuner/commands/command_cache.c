@@ -44,14 +44,12 @@ static json_t *remarks_to_json(const struct hn_tuned *tuned, const struct hn_rec
 
 bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *identity)
 {
-    const struct hn_bindings *wanted = &given->options->problem;
     const char *device = given->options->device_name;
-    bool fits = device == NULL || strcmp(device, identity->device.name) == 0;
-    for (size_t i = 0; i < wanted->count; i++) {
-        const struct hn_value *value = hn_bindings_get(&identity->problem, wanted->names[i]);
-        fits = fits && value != NULL && hn_value_equal(value, &wanted->values[i]);
-    }
-    return fits;
+    /* A problem that has the asked values stays what it is with them. */
+    struct hn_bindings with = hn_need_bindings(&identity->problem, &given->options->problem);
+    bool fits = hn_bindings_equal(&with, &identity->problem);
+    hn_bindings_finish(&with);
+    return fits && (device == NULL || strcmp(device, identity->device.name) == 0);
 }
 
 void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tuned_list *list)

@@ -525,12 +525,10 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
     export->results = hn_need_block(&export->memory, export->all.count, sizeof *export->results);
     for (size_t i = 0; i < export->all.count; i++) {
         const struct hn_tuned *tuned = &export->all.items[i];
-        bool matches = true;
-        for (size_t k = 0; k < request->problem->count && matches; k++) {
-            const struct hn_value *value =
-                hn_bindings_get(&tuned->identity.problem, request->problem->names[k]);
-            matches = value != NULL && hn_value_equal(value, &request->problem->values[k]);
-        }
+        /* A problem that has the asked values stays what it is with them. */
+        struct hn_bindings with = hn_need_bindings(&tuned->identity.problem, request->problem);
+        bool matches = hn_bindings_equal(&with, &tuned->identity.problem);
+        hn_bindings_finish(&with);
         if (tuned->best.outcome == HN_OUTCOME_OK && matches &&
             (request->regime == NULL || strcmp(request->regime, tuned->identity.regime) == 0))
             add_result(export, tuned);
