@@ -157,19 +157,6 @@ class Report(hone.Case):
             self.assertIn("is not overwritten", self.hone("report", recording, "saxpy", "--config", config, "-o", output, expect=2).stderr)
             self.assertEqual((self.folder / output).read_bytes(), before)
 
-    def test_what_is_no_page_is_not_overwritten(self):
-        recording = self.record()
-        notes = self.write("notes.md", "what I found\n")
-        for output, kind in (notes, "no page of HTML"), (self.copy_config(), "a config"):
-            before = output.read_bytes()
-            self.fails(2, f"hone: -o: '{output}' is {kind}, and is not overwritten; name another file", "report", recording, "-o", output)
-            self.assertEqual(output.read_bytes(), before)
-        for there in "", "<!DOCTYPE html>\n<HTML lang='en'>\n":
-            page = self.write("page.html", there)
-            self.hone("report", recording, "-o", page)
-            self.hone("report", recording, "-o", page)
-            self.extract(page.read_text())
-
     def test_where_it_went(self):
         path = self.folder / "report.html"
         result = self.hone("report", self.record(), "-o", path)

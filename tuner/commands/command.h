@@ -192,8 +192,8 @@ bool hn_options_given(const struct hn_options *options, const char *name);
 void hn_options_misused(const struct hn_options *options, struct hn_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* HN_EUSAGE where the file that a command writes for an option (NULL: it writes none) is a cache, a config, for a report anything but
- * a page, or what the command reads: named by its options or arguments, or by a plan, which may be NULL. */
+/* HN_EUSAGE where the file that a command writes for an option (NULL: it writes none) is a cache, or what it reads: named by its
+ * options or arguments, or by a plan, which may be NULL. */
 void hn_spare_inputs(const struct hn_options *options, const char *option, const char *file, const struct hn_plan *plan,
                      struct hn_error *err);
 /* The config with -p and -s applied; NULL: it failed. HN_EUSAGE: with --family it has no family, or --budget is a number of points. */

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "runtime/device/driver.h"
 #include "runtime/process/process.h"
 #include "tuner/commands/command.h"
@@ -67,24 +66,6 @@ static void spare(const char *option, const char *file, const char *input, struc
                 option, file);
 }
 
-/* A config is nobody's output, and a report takes the place of no file but a page. */
-static void spare_others(const struct hn_options *options, const char *option, const char *file,
-                         struct hn_error *err)
-{
-    char start[1 << 14] = "";
-    const char *reason = NULL;
-    FILE *there = hn_file_stream(file, &reason);
-    if (there == NULL)
-        return;
-    const size_t size = fread(start, 1, sizeof start - 1, there);
-    fclose(there);
-    bool page = hn_find_letters(start, "<html") != NULL;
-    bool config = strncmp(start, "hone:", 5) == 0 || strstr(start, "\nhone:") != NULL;
-    if (!page && (config || (options->of->of == HN_REPORT && size > 0)))
-        hn_fail(err, HN_EUSAGE, "%s: '%s' is %s, and is not overwritten; name another file", option,
-                file, config ? "a config" : "no page of HTML");
-}
-
 void hn_spare_inputs(const struct hn_options *options, const char *option, const char *file,
                      const struct hn_plan *plan, struct hn_error *err)
 {
@@ -102,7 +83,6 @@ void hn_spare_inputs(const struct hn_options *options, const char *option, const
     };
     if (hn_failed(err) || file == NULL)
         return;
-    spare_others(options, option, file, err);
     if (hn_store_is_cache(file))
         hn_fail(err, HN_EUSAGE,
                 "%s: '%s' is a cache, and is not overwritten; `hone cache merge` brings caches "
