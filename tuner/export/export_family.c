@@ -353,12 +353,6 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
         unsigned char most = left > right ? left : right;
         out->depth[i] = (unsigned char)(most + (most < UINT8_MAX));
     }
-    int next = 0;
-    for (size_t i = 0; i < out->rule->node_count; i++) {
-        const struct hn_rule_node *node = &out->rule->nodes[i];
-        out->answer[i] = out->rule->cost == NULL ? node->configuration : next;
-        next += node->feature < 0 ? 1 + (int)node->among_count : 0;
-    }
     return out;
 }
 
@@ -423,6 +417,8 @@ json_t *hn_export_family_to_json(const struct hn_export_writer *writer)
             members, hn_export_row_to_json(export, &family->rows[i], family->config_of[i]));
     for (size_t i = 0; i < stored->rule->node_count; i++) {
         const struct hn_rule_node *node = &stored->rule->nodes[i];
+        writer->rule->answer[i] =
+            stored->rule->cost == NULL ? node->configuration : (int)json_array_size(among);
         if (node->feature < 0)
             json_array_append_new(among, json_sprintf("%zu", node->among_count));
         for (size_t k = 0; k < node->among_count; k++)
