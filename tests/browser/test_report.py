@@ -309,8 +309,8 @@ class Recorded(Page):
         self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth"), 600)
 
 
-# Texts of a plot that cover each other or leave it, and cells that are narrower than what is in them. What is turned is
-# compared as it lies: by the sides of both rectangles, of which one has to have all of the other beyond it.
+# Texts of a plot that cover each other or leave it, and headings and cells that are narrower than what is in them. What is
+# turned is compared as it lies: by the sides of both rectangles, of which one has to have all of the other beyond it.
 OVERLAPS = """(() => {
   const corners = text => {
     const {x, y, width, height} = text.getBBox();
@@ -335,7 +335,7 @@ OVERLAPS = """(() => {
         if (!beyond(one.at, other.at) && !beyond(other.at, one.at)) found.push(`${one.said} | ${other.said}`);
     });
   }
-  for (const cell of document.querySelectorAll("th, td:not(.long)"))
+  for (const cell of document.querySelectorAll("h3, th, td:not(.long)"))
     if (cell.scrollWidth > cell.clientWidth + 1) found.push(`cell: ${cell.textContent}`);
   return found;
 })()"""
@@ -374,7 +374,7 @@ class LongNames(Labels):
 
     @classmethod
     def make(cls):
-        parameters = {f"PARAMETER_OF_LONG_NAME_{k}": [1, 0] for k in range(23)}
+        parameters = {f"PARAMETER_WHOSE_NAME_IS_RATHER_LONG_{k}": [1, 0] for k in range(23)}
         document = recordings.recording(parameters, 32)
         for k, entry in enumerate(document["cache"].values()):
             entry.update({name: 1 - (k >> p % 5 & 1) for p, name in enumerate(parameters)})
