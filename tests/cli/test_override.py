@@ -186,6 +186,7 @@ class Override(double.Case):
             text = self.config.read_text()
             self.spoil(self.config, old, new)
             self.fails(2, "hone: " + message, "compile", "--arch", "sm_90", self.config)
+            self.fails(2, "hone: " + message, "space", self.config)
             self.config.write_text(text)
         self.spoil(self.template, "using namespace own;", "using namespace own; namespace other { const int BLOCK = 2; }")
         self.fails(2, f"hone: override: {self.template} gives 'BLOCK' a value 2 times by constexpr or const, expected once",

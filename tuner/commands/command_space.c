@@ -100,7 +100,7 @@ static void try_launch(const struct hn_bindings *point, void *context, struct hn
     hn_record_finish(&record);
 }
 
-/* That the default point's kernels take what the config passes, where they can be compiled here. */
+/* The default point has a source, and its kernels take what the config passes if compiled here. */
 static void check_signature(struct view *view, struct hn_error *err)
 {
     struct hn_nvrtc nvrtc;
@@ -110,9 +110,9 @@ static void check_signature(struct view *view, struct hn_error *err)
     if (hn_failed(err))
         return;
     hn_image_init(&image);
-    if (hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
-        if (hn_task_source(&view->task, &view->task.start, &source, &ignored) == HN_OK &&
-            hn_compile(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
+    if (hn_task_source(&view->task, &view->task.start, &source, err) == HN_OK &&
+        hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
+        if (hn_compile(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
             image.outcome == HN_OUTCOME_OK)
             hn_task_check_default(&view->task, &view->task.start, &image, err);
         hn_nvrtc_close(&nvrtc);
