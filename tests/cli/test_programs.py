@@ -231,8 +231,9 @@ run:
 
     def test_it_runs_only_where_the_command_line_says_so(self):
         self.fails(2, f"hone: {self.config} runs commands (`run`): if you trust it, add --allow-run", "tune", self.config)
-        self.fails(2, "hone: --allow-run runs programs on this machine alone: leave --workers out", "tune", self.config, *self.fine,
-                   "--workers", "local")
+        for option in ("--workers=local", "--counters", "--energy", "--regime=warm", "--capture=x", "--reference=y=x.npy"):
+            self.fails(2, "hone: --allow-run runs programs on this machine, and takes their time alone: leave "
+                       f"{option.split('=')[0]} out", "tune", self.config, *self.fine, option)
         self.hone("tune", self.config, *self.fine, "--quiet")
         for command in ("run", "compile", "inputs", "replay"):
             options = ("-o", "x") if command == "inputs" else ()

@@ -346,8 +346,8 @@ static const struct clash {
      false,
      "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "
      "given with --%s"},
-    {HN_TUNE, "allow-run", "workers", false, false,
-     "--allow-run runs programs on this machine alone: leave --workers out"},
+    {HN_TUNE, "allow-run", "workers counters energy regime capture reference", false, false,
+     "--allow-run runs programs on this machine, and takes their time alone: leave --%s out"},
     {HN_TUNE, "workers", "device jobs", false, false,
      "--%s is of this machine, and --workers says where to measure and to compile: leave one of "
      "them out"},
