@@ -603,10 +603,8 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
-/* Costs choose where that is predicted to lose less than the tree does, by so much. */
-static const double least_cost_gain = 0.005;
-
-/* By the prior, of what constraints allow. */
+/* By the prior, of what constraints allow. Costs choose where they are predicted to lose less than
+ * the tree, whose leaves follow the model into its errors. */
 static void try_costs(struct learning *learning, struct judged *judged)
 {
     struct hn_rule *rule = &learning->learnt->rule;
@@ -631,7 +629,7 @@ static void try_costs(struct learning *learning, struct judged *judged)
     hn_text_finish(&text);
     if (made)
         predict_loss(learning, judged);
-    if (made && rule->predicted.mean < by_tree - least_cost_gain)
+    if (made && rule->predicted.mean < by_tree)
         return;
     hn_expression_destroy(rule->cost);
     free(rule->corrections);
