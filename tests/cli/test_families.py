@@ -3,6 +3,7 @@
 
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 
@@ -80,7 +81,9 @@ class Families(hone.Case):
         self.cache = self.folder / "rules.db"
         path = hone.SOURCE / "cache/recorded/nvidia-h200/families/sgemm-nvidia-h200-cold.family.gz"
         self.hone("cache", "import", path)
-        for options in ((), ("--recorded", path)):
+        (self.folder / "alone").mkdir()
+        shutil.copy(path, self.folder / "alone")
+        for options in ((), ("--recorded", path), ("--recorded", "alone")):
             said = self.hone("export", "sgemm", "-o", "sgemm.h", *options).stderr
             self.assertIn("wrote sgemm.h\n  for any problem hone_sgemm_choose; at 20 sizes that were not used: ", said)
             self.write("choose.c", """#include "sgemm.h"
@@ -183,13 +186,13 @@ CHECK = """#include "tuned.h"
 #include <math.h>
 int main(void)
 {
-    unsigned int random = 1, usable = 0;
+    unsigned int random = 1, usable = 0, other = 0;
     for (int n = 0; n < 20000; n++) {
         struct hone_@k@_problem problem = hone_@k@_family[0].problem;
         int64_t *const sizes[] = {&problem.M, &problem.N, &problem.K};
         for (int i = 0; i < 3; i++) {
             random = random * 1664525 + 1013904223;
-            *sizes[i] = 8 + (random >> 8) % (1U << (random >> 28) % 14);
+            *sizes[i] = 8 * (1 + (random >> 8) % (1U << (random >> 28) % 11));
         }
         const double logs[] = {@logs@};
         double least = INFINITY;
@@ -203,9 +206,13 @@ int main(void)
             own = cost < least ? i : own;
             least = fmin(cost, least);
         }
-        if (hone_@k@_choose(problem, 0) != hone_@k@_family[own].config)
+        const int config = hone_@k@_choose(problem, 0);
+        if (least < INFINITY && !hone_@k@_usable(config, 90, problem))
             return 2;
+        other += config != hone_@k@_family[own].config;
     }
+    if (other > 20000 / 100)
+        return 4;
     return usable > 0 && usable < 20000 * HONE_@K@_FAMILY_COUNT ? 0 : 3;
 }
 """
@@ -219,13 +226,14 @@ class Shipped(hone.Case):
         self.assertIn("sgemm", kernels)
         for kernel in kernels:
             said = self.hone("export", kernel, "--recorded", folder, "-o", "tuned.h").stderr
-            self.assertIn(f"for any other problem hone_{kernel}_choose; at ", said)
+            self.assertRegex(said, f"for any (other )?problem hone_{kernel}_choose; at ")
             header = (self.folder / "tuned.h").read_text()
             self.assertIn(f"static inline int hone_{kernel}_choose(", header)
             self.check_choices(kernel, header)
 
     def check_choices(self, kernel, header, check=CHECK):
-        """They cost least of what can be launched, which the header knows of each size, with tensor maps, too."""
+        """They cost least of what can be launched, which the header knows of each size, with tensor maps, too; but for few sizes whose
+        leaf does not name what costs least."""
         names = re.findall(r"own_(\w+)", re.search(rf"double hone_{kernel}_cost\(([^)]*)\)", header)[1])
         for name, text in {"logs": ", ".join(f"log(fmax(1, (double)problem.{name}))" for name in names),
                            "problem": ", ".join(f"problem.{name}" for name in names), "k": kernel, "K": kernel.upper()}.items():
