@@ -295,8 +295,7 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
     json_t *whole = hn_needed(hn_record_to_json(record)), *json = json_object();
     struct hn_text conditions = {0};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        if (json_object_get(whole, shown[i]) != NULL)
-            json_object_set(json, shown[i], json_object_get(whole, shown[i]));
+        (void)json_object_set(json, shown[i], json_object_get(whole, shown[i]));
     json_t *timing = json_object_get(json, "timing");
     json_t *samples = json_object_get(timing, "samples_us");
     (void)json_object_set_new(timing, "samples",
@@ -366,22 +365,20 @@ static void add_best(const struct hn_report_tuning *tuning, json_t *json)
     json_t *roofs = tuning->has_roofs
                         ? hn_needed(hn_fields_to_json(&hn_roofs_structure, &tuning->roofs))
                         : json_null();
-    json_t *staging = json_null(), *counted = NULL;
+    json_t *staging = NULL, *counted = NULL;
     if (tuning->has_roofs)
         json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));
     if (tuning->best != SIZE_MAX) {
         const struct hn_record *best = &tuning->recording.records.items[tuning->best];
         json_t *record = hn_bounds_to_json(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
         counted = json_incref(json_object_get(record, "counted"));
-        if (json_object_get(record, "staging") != NULL)
-            staging = json_incref(json_object_get(record, "staging"));
+        staging = json_incref(json_object_get(record, "staging"));
         if (best->timing.host_us > 0)
             json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
         json_decref(record);
     }
-    json_object_set_new(json, "roofs", roofs);
-    json_object_set_new(json, "staging", staging);
-    json_object_set_new(json, "counted", counted != NULL ? counted : json_null());
+    json_object_update_new(
+        json, json_pack("{so so? so?}", "roofs", roofs, "staging", staging, "counted", counted));
 }
 
 static json_t *tuning_to_json(const struct hn_report_tuning *tuning)
