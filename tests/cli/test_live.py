@@ -173,6 +173,8 @@ class Tune(double.Case):
             tuning, = self.tune()
             self.assertEqual((tuning["reused"], tuning["outcomes"], tuning["tied"]), (4 * (round > 0), outcomes, 1))
             self.assertEqual(tuning["best"]["point"], best, formula)
+            self.assertEqual([(failure["outcome"], failure["message"]) for failure in tuning["failures"]],
+                             [("skipped", "the objective has no value: metric gbps: it is made of one without")] * ("skipped" in outcomes), formula)
             kept, = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
             self.assertEqual((kept["best"]["point"], kept["best"]["metrics"]), (best, tuning["best"]["metrics"]))
 

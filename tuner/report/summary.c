@@ -336,12 +336,15 @@ static void add_energy(json_t *json, struct hn_record *records, size_t count)
     json_object_set_new(json, "weighed", weighed != NULL ? weighed : json_null());
 }
 
-/* The first of each kind of failure. What is skipped is one only where the config refuses it. */
+/* The first of each kind of failure. What is skipped is one only where the config refuses it, or
+ * where the objective is a metric, which may have no value. */
 static json_t *failures_to_json(const struct summary *summary, const struct hn_ranking *ranking,
                                 struct hn_error *err)
 {
     json_t *failures = json_array();
-    int first = summary->plan->refused != 0 ? HN_OUTCOME_SKIPPED : HN_OUTCOME_INVALID_LAUNCH;
+    const struct hn_plan *plan = summary->plan;
+    bool skips = plan->refused != 0 || strcmp(plan->objective, "time") != 0;
+    int first = skips ? HN_OUTCOME_SKIPPED : HN_OUTCOME_INVALID_LAUNCH;
     for (int outcome = first; outcome < HN_OUTCOME_COUNT; outcome++) {
         struct hn_record record;
         size_t i = 0;
