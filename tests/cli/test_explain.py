@@ -112,14 +112,14 @@ class Explain(hone.Case):
     def test_what_was_stopped_early(self):
         recording = self.record()
         document = json.loads(recording.read_text())
-        for row in list(document["cache"].values())[4:]:
+        for row in list(document["cache"].values())[1:]:
             row["hone"]["outcome"] = "slower"
         recording.write_text(json.dumps(document))
-        self.assertIn("too little is known: 4 points were measured in full, the others were stopped early; 10 at least",
+        self.assertIn("too little is known: 1 measured in full, the others stopped early; 10 points at least are needed",
                       self.explain("--simulate", recording).stdout)
         advice = {n["kind"]: n["text"] for n in self.explained("--simulate", recording)["next"]}
         config = hone.DATA / "saxpy.yaml"
-        self.assertEqual(advice["budget"], "measure more points in full: 4 were, 10 at least tell which parameters matter, and "
+        self.assertEqual(advice["budget"], "measure more points in full: 1 so far, 10 at least tell which parameters matter; "
                          f"the others were stopped early once they were slower: `hone tune {config} -p SIZE=1048576 --full`")
 
     def test_no_more_points_are_asked_for_than_there_are(self):
@@ -127,7 +127,7 @@ class Explain(hone.Case):
         self.spoil(config, "[plain, ldg]", "[plain]")
         text = self.hone("explain", config, "--simulate", self.record()).stdout
         self.assertIn("8 valid points: 8 with a time", text)
-        self.assertIn("too little is known: 8 points were measured in full", text)
+        self.assertIn("too little is known: 8 measured in full; 10 points", text)
         self.assertNotIn("measure more points", text)
 
     def test_device_that_no_limits_are_known_of(self):

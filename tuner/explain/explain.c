@@ -61,9 +61,9 @@ const struct hn_view hn_explain_views[] = {
 
     {.line = "\nwhich parameters matter{?best}"},
     {.line =
-         "  too little is known: {points.timed-points.lower_bounds:.0f} points were measured in "
-         "full[{?points.lower_bounds}, the others were stopped early]; 10 at least are needed, "
-         "and they must differ{?best}{?!effects}"},
+         "  too little is known: {points.timed-points.lower_bounds:.0f} measured in full"
+         "[{?points.lower_bounds}, the others stopped early]; 10 points at least are needed, and "
+         "they must differ{?best}{?!effects}"},
     {.line = "  shares of the variance of {effects.of} over all {effects.points} points, each of "
              "them measured{?effects.basis=exact}"},
     {.line = "  shares of the variance of {effects.of} over [{?effects.sampled}a sample of |all ]"
@@ -457,8 +457,8 @@ static const struct row {
      "{?!bounds.counted}"},
     /* What was stopped early is known by a lower bound only. */
     {"budget", NULL,
-     "measure more points in full: {full} were, {least} at least tell which parameters matter[, "
-     "and the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} "
+     "measure more points in full: {full} so far, {least} at least tell which parameters matter[; "
+     "the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} "
      "--full[ --strategy random --budget 100{?!small}]`{?full<least}{?full<valid.count}"},
     {"budget", NULL,
      "measure more points: what was measured explains "
