@@ -222,12 +222,14 @@ int main(void)
                    "--config", config, "--recorded", other)
 
     def test_recordings_of_other_parameters(self):
-        self.record(problem={"SIZE": 1 << 20}, name="a.json")
+        recording = self.record(problem={"SIZE": 1 << 20})
+        whole = recording.read_text()
         config = self.copy_config()
         self.spoil(config, "ITEMS: [1", "MORE: [0, 1]\n  ITEMS: [1")
-        result = self.hone("export", "saxpy", "--recorded", "a.json", "--config", config, expect=3)
-        self.assertIn("nothing of 'saxpy' was tuned with the parameters and problem values of its config; found "
-                      "SIZE=1048576: BLOCK=", result.stderr)
+        for found in ("SIZE=1048576: BLOCK=", "BLOCK="):
+            result = self.hone("export", "saxpy", "--recorded", recording, "--config", config, expect=3)
+            self.assertIn("nothing of 'saxpy' was tuned with the parameters and problem values of its config; found " + found, result.stderr)
+            recording.write_text(whole.replace('{"SIZE": 1048576}', "{}"))
 
     def test_nothing_of_that_name(self):
         self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")

@@ -161,7 +161,7 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
         return;
     struct hn_text found = {0};
     hn_bindings_append(&found, &first->identity.problem);
-    hn_text_append(&found, ": ");
+    hn_text_append(&found, found.length > 0 ? ": " : "");
     hn_bindings_append(&found, &first->best.point);
     hn_fail(err, HN_ENOTFOUND,
             "nothing of '%s' was tuned with the parameters and problem values of its config; found "
