@@ -29,8 +29,6 @@ struct hn_observer {
     void (*run)(void *own, struct hn_variant *variant, double asked, struct hn_error *err);
     /* Of a variant whose time was measured, or raced: at the end. Sticky. */
     void (*note)(void *own, struct hn_record *record, struct hn_error *err);
-    /* Takes another window into account; NULL: it replaces what was seen before. Sticky. */
-    void (*add)(struct hn_bindings *observed, const struct hn_bindings *window, struct hn_error *err);
     void (*close)(void *own);
 };
 enum { HN_MOST_OBSERVERS = 16 };

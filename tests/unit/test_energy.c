@@ -27,7 +27,7 @@ TEST(windows_are_averaged)
         set(&window, "energy.idle_w", idle_w[i]);
         set(&window, "energy.seconds", 2);
         set(&window, "energy.windows", 1);
-        hn_observers_add("energy", &all, &window, &err);
+        hn_energy_add(&all, &window, &err);
         assert_false(hn_failed(&err));
     }
     assert_true(fabs(hn_observed(&all, "energy.joules") - 1.02) < 1e-12 &&

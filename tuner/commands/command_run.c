@@ -107,7 +107,7 @@ static void weigh(struct result *result, struct hn_error *err)
     for (int i = 0; !hn_failed(err) && i < 2; i++) {
         struct hn_record window;
         look(result, &request, &window, err);
-        hn_observers_add("energy", &result->record.observed, &window.observed, err);
+        hn_energy_add(&result->record.observed, &window.observed, err);
         hn_record_finish(&window);
     }
 }

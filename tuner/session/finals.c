@@ -582,7 +582,7 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
     evaluate(finals, i, &request, &verdict, err);
     bool told = !hn_failed(err) && hn_observed_any(&verdict.observed, "energy");
     if (told)
-        hn_observers_add("energy", &record_of(finals, i)->observed, &verdict.observed, err);
+        hn_energy_add(&record_of(finals, i)->observed, &verdict.observed, err);
     bool falls = is_failure(&verdict) && finals->session->weighs;
     if (falls)
         fall(finals, i, &verdict, " (while its energy was measured)", err);

@@ -200,9 +200,8 @@ static void measure_load(struct load *load, double seconds, double idle_w,
     hn_observed_set(observed, "energy.temperature_c", hn_integer(temperature_c), err);
 }
 
-/* Takes another window of the same variant into account. */
-static void add(struct hn_bindings *observed, const struct hn_bindings *window,
-                struct hn_error *err)
+void hn_energy_add(struct hn_bindings *observed, const struct hn_bindings *window,
+                   struct hn_error *err)
 {
     static const char *const averages[] = {"energy.joules", "energy.power_w", "energy.launch_us"};
     double windows = hn_observed(observed, "energy.windows");
@@ -211,6 +210,8 @@ static void add(struct hn_bindings *observed, const struct hn_bindings *window,
     double seconds = hn_observed(observed, "energy.seconds");
     double one = hn_observed(window, "energy.joules");
     double means[3];
+    if (!hn_observed_any(window, "energy"))
+        return;
     for (int i = 0; i < 3; i++) {
         double sum =
             hn_observed(observed, averages[i]) * windows + hn_observed(window, averages[i]);
@@ -288,4 +289,4 @@ static void run(void *own, struct hn_variant *variant, double seconds, struct hn
 }
 
 const struct hn_observer hn_energy_observer = {
-    .name = "energy", .open = open_energy, .run = run, .add = add, .close = close_energy};
+    .name = "energy", .open = open_energy, .run = run, .close = close_energy};

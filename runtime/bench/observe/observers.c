@@ -36,16 +36,3 @@ enum hn_status hn_observers_check(const char *observe, struct hn_error *err)
                ? HN_OK
                : hn_fail(err, HN_EUSAGE, "--observe: found '%s', expected a shorter list", observe);
 }
-
-void hn_observers_add(const char *observer, struct hn_bindings *observed,
-                      const struct hn_bindings *more, struct hn_error *err)
-{
-    for (size_t i = 0; hn_observers[i] != NULL; i++) {
-        if (strcmp(hn_observers[i]->name, observer) != 0 || !hn_observed_any(more, observer))
-            continue;
-        if (hn_observers[i]->add != NULL)
-            hn_observers[i]->add(observed, more, err);
-        else
-            hn_observed_replace(observed, observer, more, err);
-    }
-}

@@ -17,9 +17,7 @@ extern const struct hn_observer hn_staging_observer;
 /* Of a list as hn_bench_request has it: HN_EUSAGE where it names somebody else. */
 enum hn_status hn_observers_check(const char *observe, struct hn_error *err);
 
-/* Takes what an observer saw of the same variant once more into account: in place of what it saw before, or joined
- * with it. Sticky. */
-void hn_observers_add(const char *observer, struct hn_bindings *observed, const struct hn_bindings *more,
-                      struct hn_error *err);
+/* Takes another window of the same variant into account; one in which no energy was seen changes nothing. Sticky. */
+void hn_energy_add(struct hn_bindings *observed, const struct hn_bindings *window, struct hn_error *err);
 
 #endif
