@@ -71,8 +71,7 @@ static const struct hn_tuned *find_next_racer(const struct hn_tuned_list *list,
 {
     const struct hn_tuned *next = NULL;
     struct hn_lookup_rank best = {.grade = HN_GRADE_NONE};
-    for (size_t i = 0; i < list->count; i++) {
-        const struct hn_tuned *tuned = &list->items[i];
+    HN_EACH(tuned, *list) {
         enum hn_verification kind = tuned->best.verdict.kind;
         struct hn_lookup_rank rank = hn_lookup_rank(query, &tuned->identity);
         bool may = tuned->best.outcome == HN_OUTCOME_OK && !tuned->simulated &&

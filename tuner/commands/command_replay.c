@@ -233,7 +233,6 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
     bool from_cache = load_image(replay, task, tuned, &image);
     if (!from_cache) {
         hn_image_finish(&image);
-        hn_image_init(&image);
         compile(backend, &tuned->best.point, &image, err);
     }
     backend->kind->run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);

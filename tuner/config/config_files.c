@@ -348,10 +348,9 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
 {
     struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
-    for (size_t i = 0; i < list->count; i++) {
+    HN_EACH(tuned, *list) {
         struct hn_error ignored;
         struct hn_stored_plan plan;
-        struct hn_tuned *tuned = &list->items[i];
         if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) !=
             HN_OK)
             continue;
