@@ -316,23 +316,15 @@ enum hn_status hn_recording_list(const char *path, const char *kernel, struct hn
     return err->status;
 }
 
-/* The files of rules in a folder, or beside a file. */
-static void visit_rules(const char *path,
-                        void (*visit)(const char *path, void *context, struct hn_error *err),
-                        void *context, struct hn_error *err)
-{
-    static const char *const ends[] = {".family", ".family.gz", NULL};
-    char *copy = hn_copy_string(path, err);
-    if (copy != NULL)
-        hn_files_visit(hn_is_folder(path) ? path : dirname(copy), ends, visit, context, err);
-    free(copy);
-}
-
 void hn_recording_add_rules(const char *path, const char *kernel, struct hn_tuned_list *rules,
                             struct hn_error *err)
 {
     struct wanted wanted = {kernel, true, rules};
-    visit_rules(path, add_file, &wanted, err);
+    static const char *const ends[] = {".family", ".family.gz", NULL};
+    char *copy = hn_copy_string(path, err);
+    if (copy != NULL)
+        hn_files_visit(hn_is_folder(path) ? path : dirname(copy), ends, add_file, &wanted, err);
+    free(copy);
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */
@@ -384,13 +376,11 @@ enum hn_status hn_recording_plan_find(const char *path, const char *kernel,
                                       const struct hn_version *version,
                                       struct hn_stored_plan *stored, struct hn_error *err)
 {
+    static const char *const ends[] = {".json", ".json.gz", ".family", ".family.gz", NULL};
     struct wanted_plan wanted = {kernel, version, stored};
     hn_error_init(err);
     *stored = (struct hn_stored_plan){.json = NULL};
-    if (hn_version_knows_template(version)) {
-        hn_files_visit(path, hn_recording_ends, find_in_file, &wanted, err);
-        if (stored->json == NULL)
-            visit_rules(path, find_in_file, &wanted, err);
-    }
+    if (hn_version_knows_template(version))
+        hn_files_visit(path, ends, find_in_file, &wanted, err);
     return err->status;
 }
