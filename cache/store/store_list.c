@@ -202,7 +202,6 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
 {
     const int protocol = head->version.protocol;
     struct hn_statement *record = listing->record;
-    const char *objective = head->identity.objective;
     for (int64_t id;;) {
         id = find_best(listing, head, err);
         if (id == 0)
@@ -210,7 +209,7 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
         hn_statement_bind(record, "ii", id, (int64_t)(listing->listed != HN_STORE_UNCOUNTED));
         if (!hn_statement_step(record, err))
             return false;
-        hn_store_read_record(listing->store, record, objective, &tuned->best, err);
+        hn_store_read_record(listing->store, record, head->identity.objective, &tuned->best, err);
         if (!hn_store_leave_out(listing->store, id, err))
             break;
         hn_record_finish(&tuned->best);

@@ -810,7 +810,6 @@ static void freeze_later(const struct search *search, struct hone_kernel *handle
  * with it; without memory for that there is no race. */
 static struct hone_kernel *make_chosen(struct search *search, struct hn_error *err)
 {
-    const struct hone_options *options = search->asked.options;
     struct hn_lib_choice choice = {.plan = NULL};
     struct hn_tuned_list list = {.items = NULL};
     struct hone_kernel *handle = NULL;
@@ -820,7 +819,7 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
     choose_fast(search, &list, &choice, err);
     if (!hn_failed(err))
         handle = hn_lib_load(&choice, &image, err);
-    if (handle != NULL && options->on_miss == HONE_MISS_RACE && !choice.sure &&
+    if (handle != NULL && search->asked.options->on_miss == HONE_MISS_RACE && !choice.sure &&
         choice.grade != HN_GRADE_EXACT && !handle->is_watched)
         race = hn_lib_race_make(handle, &choice, NULL, &image);
     if (race != NULL && add_racers(search, race, &choice)) {

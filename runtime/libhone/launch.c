@@ -79,10 +79,9 @@ static CUdeviceptr allocate(struct hone_kernel *kernel, uint64_t bytes, struct h
 {
     CUcontext outside = NULL;
     CUdeviceptr address = 0;
-    const struct hn_driver *driver = &kernel->cache->driver;
     CUresult result = hn_lib_enter(kernel->cache, kernel->context, &outside);
     if (result == CUDA_SUCCESS) {
-        result = driver->p_cuMemAlloc(&address, bytes);
+        result = kernel->cache->driver.p_cuMemAlloc(&address, bytes);
         hn_lib_leave(kernel->cache, outside);
     }
     hn_lib_cuda(kernel->cache, result, "allocating scratch memory", err);
@@ -349,7 +348,6 @@ bool hn_lib_is_capturing(const struct hone_kernel *kernel, CUstream stream)
 static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *values,
                          struct hn_error *err)
 {
-    const struct hn_driver *driver = &kernel->cache->driver;
     CUgraphExec exec = NULL;
     CUresult result = CUDA_SUCCESS;
     bool suits = !hn_lib_is_capturing(kernel, stream);
@@ -363,7 +361,7 @@ static void launch_graph(struct hone_kernel *kernel, CUstream stream, uint64_t *
         graph->seen = true;
         exec = graph->exec;
         if (exec != NULL)
-            result = driver->p_cuGraphLaunch(exec, stream);
+            result = kernel->cache->driver.p_cuGraphLaunch(exec, stream);
         atomic_flag_clear_explicit(&own->busy, memory_order_release);
     }
     if (exec == NULL)

@@ -94,7 +94,6 @@ enum { LOG_MS = 5000 };
 
 static void compile_points(struct compile *compile, struct hn_error *err)
 {
-    struct hn_compile_pool *pool = compile->pool;
     const bool in_place = isatty(STDERR_FILENO), shows = !compile->given->options->quiet;
     double started_ms = hn_now_ms(), shown_ms = started_ms;
     while (!hn_failed(err) && compile->finished < compile->count) {
@@ -102,7 +101,7 @@ static void compile_points(struct compile *compile, struct hn_error *err)
         struct hn_image image;
         char key[33];
         submit_some(compile, err);
-        if (!hn_compile_pool_wait(pool, NULL, &i, &image, err))
+        if (!hn_compile_pool_wait(compile->pool, NULL, &i, &image, err))
             continue;
         compile->finished++;
         hn_task_complete_image(&compile->task, &compile->device, &compile->variants[i].point,

@@ -406,13 +406,12 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
 
 static void run_all(struct once *once, struct hn_error *err)
 {
-    const struct hn_config *config = once->given->config;
     if (hn_driver_select(&once->driver, once->options->device, &once->device, err) != HN_OK)
         return;
     snprintf(once->architecture, sizeof once->architecture, "sm_%d",
              once->device.identity.capability);
     once->lock = hn_turn_open(once->device.uuid, NULL);
-    for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++)
+    for (size_t i = 0; !hn_failed(err) && i < once->given->config->problem_count; i++)
         run_problem(once, i, err);
     if (once->lock >= 0)
         close(once->lock);

@@ -303,9 +303,8 @@ static void check_whole(struct hn_reader *reader, const struct hn_yaml *node)
 
 static void check_pipeline(struct hn_reader *reader)
 {
-    const struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
-    if (plan->pipeline == NULL || hn_failed(reader->err))
+    if (reader->plan->pipeline == NULL || hn_failed(reader->err))
         return;
     check_words(reader, HN_PIPELINE_ORDER, hn_order_names, HN_ORDER_COUNT);
     check_words(reader, HN_PIPELINE_HOST_MEMORY, hn_host_memory_names, HN_HOST_MEMORY_COUNT);

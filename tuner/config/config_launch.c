@@ -345,8 +345,8 @@ static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
 
 static void read_reference(struct hn_reader *reader)
 {
-    const struct hn_plan *plan = reader->plan;
-    struct hn_reference *reference = &reader->plan->reference;
+    struct hn_plan *plan = reader->plan;
+    struct hn_reference *reference = &plan->reference;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "reference");
     if (node == NULL)
         return;
@@ -380,12 +380,11 @@ static void read_reference(struct hn_reader *reader)
 static void read_metric(struct hn_reader *reader, const struct hn_yaml *node,
                         struct hn_metric *metric)
 {
-    const struct hn_plan *plan = reader->plan;
     const char *name = node->key->text;
     hn_config_expect(reader, hn_text_is_word(name), node->key, "a name for a metric");
     if (strcmp(name, "time") == 0 || strcmp(name, "time_us") == 0)
         hn_config_fail(reader, node->key, "'%s' is measured, it cannot be a metric", name);
-    if (hn_plan_is_taken(plan, name))
+    if (hn_plan_is_taken(reader->plan, name))
         hn_config_fail(reader, node->key,
                        "metric '%s' has the name of a parameter, problem value, word or metric "
                        "argument; rename it",

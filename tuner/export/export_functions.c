@@ -288,7 +288,6 @@ static void set_window(const struct hn_export_code *code, const struct hn_window
 
 static void list_step(const struct hn_export_code *code, size_t number, struct hn_text *lines)
 {
-    const struct hn_step *step = &code->plan->steps[number];
     const struct hn_geometry *geometry = &code->writer->plan->steps[number].geometry;
     const char *runs = hn_export_condition(code, code->writer->plan->steps[number].condition);
     if (strcmp(runs, "0") == 0) /* its sizes need not have values */
@@ -301,7 +300,7 @@ static void list_step(const struct hn_export_code *code, size_t number, struct h
     set_number(code, "s.carveout = ", geometry->carveout, lines);
     set_truth(code, "cooperative", geometry->cooperative, lines);
     set_truth(code, "programmatic", geometry->programmatic, lines);
-    set_window(code, &step->geometry.window, lines);
+    set_window(code, &code->plan->steps[number].geometry.window, lines);
 }
 
 static void write_steps(struct hn_export_writer *writer)
