@@ -350,7 +350,7 @@ run:
                 ("weight: 3", "weight: none", "16:34: found 'none', expected a number above 0"),
                 ("weight: 3", "weight: 1e400", "16:34: number 1e400 is beyond a double"),
                 ("weight: 3", "weight: 3 ms", "16:34: '3 ms' is not a value; expected a finite number"),
-                ("weight: 3", "weight: []", "16:34: found a list, expected a value"),
+                ("weight: 3", "weight: []", "16:34: found an empty list, expected a value"),
                 ("HUNDREDS: 10", "HUNDRED: 10", "11:36: unknown name 'HUNDREDS'; nearest is 'HUNDRED'"),
                 ("{HUNDREDS: 1}", "[HUNDREDS]", "15:12: found a list, expected a mapping of names to values"),
                 ("HUNDREDS: 1}", "SIZE: 1}", "15:13: 'SIZE' is a name already"),
@@ -367,7 +367,7 @@ run:
         for old, new, message in (
                 ("json: runs.1.time, ", "", "12:9: found a mapping, expected either 'json' or 'regex'"),
                 ("  command:", "  commands:", "11:3: unknown key 'commands'; nearest is 'command'"),
-                ("sh, bench, \"${BLOCK}\"", "", "11:12: found a list, expected a list of a program and its arguments"),
+                ("sh, bench, \"${BLOCK}\"", "", "11:12: found an empty list, expected a list of a program and its arguments"),
                 ("\"${BLOCK}\"]", "\"-DBLOCK=${BLOK}\"]", "11:24: unknown name 'BLOK'; nearest is 'BLOCK'"),
                 ("\"${SOURCE}\"", "\"${FILE}\"", "10:122: unknown name 'FILE'; there are BUILD_DIR, CONFIG_DIR, SOURCE, BLOCK, FAULT, ITEMS, SIZE"),
                 ("json: runs.1.time", "regex: 'time (\\d+)'", "12:17: found 'time (\\d+)', expected a regular expression of POSIX, in which [0-9] is a digit"),

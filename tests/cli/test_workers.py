@@ -170,7 +170,7 @@ class Places(hosts.Workers):
             ("nowhere.yaml", "nowhere.yaml"),
             (self.write("a.yaml", "workers: [{run: env, gpu: 1}]\n"), "a.yaml:1:22: unknown key 'gpu'; nearest is 'gpus'"),
             (self.write("b.yaml", "workers: [{gpus: many}]\n"), "b.yaml:1:18: found 'many', expected all or a number from 0"),
-            (self.write("c.yaml", "workers: []\n"), "c.yaml:1:10: found a list, expected a host at least"),
+            (self.write("c.yaml", "workers: []\n"), "c.yaml:1:10: found an empty list, expected a host at least"),
             (f"hostfile:{self.write('d', '-oProxyCommand=x')}", "found '-oProxyCommand=x', expected a host's name"),
         )
         for workers, message in cases:

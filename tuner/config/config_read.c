@@ -47,8 +47,8 @@ static void fail_found(struct hn_reader *reader, const struct hn_yaml *node, con
     if (hn_failed(reader->err))
         return;
     if (node->kind != HN_YAML_SCALAR)
-        hn_config_fail(reader, node, "found %s, expected %s", hn_yaml_kind_names[node->kind],
-                       expected);
+        hn_config_fail(reader, node, "found %s %s, expected %s", node->count > 0 ? "a" : "an empty",
+                       hn_yaml_kind_names[node->kind], expected);
     else if (is_nothing(node))
         hn_config_fail(reader, node, "found nothing, expected %s", expected);
     else

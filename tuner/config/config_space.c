@@ -102,8 +102,7 @@ static void read_problem_value(struct hn_reader *reader, const struct hn_yaml *n
 
 static void read_problem_list(struct hn_reader *reader, const struct hn_yaml *node)
 {
-    if (node->count == 0)
-        hn_config_fail(reader, node, "found an empty list, expected at least one problem");
+    hn_config_expect(reader, node->count > 0, node, "at least one problem");
     check_problem_count(reader, node->count);
     const struct hn_yaml *item = node->child;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {

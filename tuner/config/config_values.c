@@ -116,8 +116,7 @@ static void check_repeats(struct hn_reader *reader, const struct hn_yaml *node,
 static void read_list(struct hn_reader *reader, const struct hn_yaml *node,
                       struct hn_value **values, size_t *count)
 {
-    if (node->count == 0)
-        hn_config_fail(reader, node, "found an empty list, expected at least one value");
+    hn_config_expect(reader, node->count > 0, node, "at least one value");
     if (node->count > HN_CONFIG_VALUES_MOST)
         hn_config_fail(reader, node, "found %zu values, expected at most %d", node->count,
                        HN_CONFIG_VALUES_MOST);

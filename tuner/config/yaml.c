@@ -138,7 +138,7 @@ static void check_key(struct loader *loader, const struct hn_yaml *mapping,
     const struct hn_yaml *earlier =
         key->kind == HN_YAML_SCALAR ? hn_yaml_get(mapping, key->text) : NULL;
     if (key->kind != HN_YAML_SCALAR)
-        fail_at(loader, line, column, "found %s as a key, expected a name",
+        fail_at(loader, line, column, "found a %s as a key, expected a name",
                 hn_yaml_kind_names[key->kind]);
     else if (mapping->count >= MAPPING_KEYS)
         fail_at(loader, line, column, "more than %d keys in a mapping", MAPPING_KEYS);
@@ -279,4 +279,4 @@ const struct hn_yaml *hn_yaml_get(const struct hn_yaml *mapping, const char *key
     return NULL;
 }
 
-const char *const hn_yaml_kind_names[] = {"a scalar", "a list", "a mapping"};
+const char *const hn_yaml_kind_names[] = {"scalar", "list", "mapping"};
