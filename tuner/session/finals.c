@@ -774,9 +774,8 @@ static void keep_images(struct finals *finals, struct hn_error *err)
         if (session->store == NULL || image->cubin == NULL || session->task->plan->program != NULL)
             continue;
         char *entries = hn_needed(hn_image_entry_lines(image));
-        err->status =
-            hn_store_put_image(session->store, session->session_id, &record_of(finals, i)->point,
-                               image->cubin, image->size, entries, err);
+        hn_store_put_image(session->store, session->session_id, &record_of(finals, i)->point,
+                           image->cubin, image->size, entries, err);
         free(entries);
     }
 }

@@ -161,11 +161,11 @@ static bool is_better(const struct hn_session *session, size_t a, size_t b)
 static void put(struct hn_session *session, const struct hn_record *record, struct hn_error *err)
 {
     if (!hn_failed(err) && session->session_id == 0)
-        err->status = hn_task_begin(session->task, session->store, session->options.command,
-                                    session->backend->simulated ? &session->backend->origin : NULL,
-                                    &session->session_id, err);
+        hn_task_begin(session->task, session->store, session->options.command,
+                      session->backend->simulated ? &session->backend->origin : NULL,
+                      &session->session_id, err);
     if (!hn_failed(err))
-        err->status = hn_store_put(session->store, session->session_id, record, err);
+        hn_store_put(session->store, session->session_id, record, err);
 }
 
 /* Metrics follow from what was measured, and their formulas may have changed since. Whether they
@@ -294,11 +294,10 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
         hn_record_copy(record, &ticket->flight->record, err);
     } else if (ticket->kept) {
         hn_session_point(session, ticket->point, &point);
-        err->status = hn_store_get_last(session->store, session->session_id, &point, record, err);
+        hn_store_get_last(session->store, session->session_id, &point, record, err);
         hn_bindings_finish(&point);
     } else {
-        err->status =
-            hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
+        hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
         if (!hn_failed(err))
             (void)renew_metrics(session, record, err);
     }

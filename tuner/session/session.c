@@ -292,7 +292,7 @@ static void show_in_time(struct hn_session *session)
 void hn_session_commit(struct hn_session *session, struct hn_error *err)
 {
     if (!hn_failed(err) && session->store != NULL)
-        err->status = hn_store_commit(session->store, err);
+        hn_store_commit(session->store, err);
 }
 
 static int due_ms(const struct hn_session *session)
