@@ -182,22 +182,24 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     else
         wait_for_barriers(consumer == CONSUMERS);
 
-    ring at;
-    if (consumer == CONSUMERS) {
 #if PRODUCER_REGISTERS > 0
+    if (consumer == CONSUMERS)
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(PRODUCER_REGISTERS));
 #endif
-        if (threadIdx.x == CONSUMERS * 128) {
-            wait_for_step_before(); // it may still be copying lines
-            for (int work = first; work < works(all); work += clusters) {
-                const place tile = place_of(all, work, rank);
+    ring at;
+    // In front of what consumers do, who wait for it: its code is fetched with what comes before.
+    if (warp == CONSUMERS * 4) {
+        wait_for_step_before(); // it may still be copying lines
+        for (int work = first; work < works(all); work += clusters) {
+            const place tile = place_of(all, work, rank);
 #pragma unroll 1
-                for (int step = 0; step < tile.steps; ++step) {
-                    load_stage(shared, full, empty, at, &A_map, &B_map, tile, tile.first + step * stage_depth, rank);
-                    at.advance();
-                }
+            for (int step = 0; step < tile.steps; ++step) {
+                load_stage(shared, full, empty, at, &A_map, &B_map, tile, tile.first + step * stage_depth, rank);
+                at.advance();
             }
         }
+    }
+    if (consumer == CONSUMERS) {
         __syncwarp();
         if (FINISH == FINISH_cluster) { // when the consumers' sums are there, and when all have been read
             cluster_synchronize();

@@ -38,13 +38,24 @@ __device__ constexpr unsigned column_of_cluster(int rank)
     return ranks;
 }
 
-// Into the next stage as soon as all who read it are done with it.
+// True for one lane of a warp, all of which ask. As the compiler knows that, what the lane then asks copies for stays in
+// registers of the warp.
+__device__ __forceinline__ bool is_elected()
+{
+    unsigned is_it;
+    asm volatile("{\n.reg .pred one;\nelect.sync _|one, -1;\nselp.u32 %0, 1, 0, one;\n}" : "=r"(is_it));
+    return is_it;
+}
+
+// Into the next stage as soon as all who read it are done with it. The whole warp waits, one lane asks.
 __device__ __forceinline__ void load_stage(unsigned char *shared, mbarrier *full, mbarrier *empty, const ring &at,
                                            const tensor_map *A_map, const tensor_map *B_map, const place &tile, int k,
                                            int rank)
 {
     unsigned char *const stage = shared + at.stage * stage_bytes;
     barrier_wait(&empty[at.stage], at.parity ^ 1);
+    if (!is_elected())
+        return;
     barrier_arrive_and_expect(&full[at.stage], stage_bytes);
     load_operand<operand_a, CLUSTER_N>(stage, A_map, tile.m, k, rank % CLUSTER_N, row_of_cluster(rank), &full[at.stage]);
     load_operand<operand_b, CLUSTER_M>(stage + operand_a::bytes, B_map, tile.n, k, rank / CLUSTER_N,

@@ -110,7 +110,7 @@ __device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
 {
     const int split = work % SPLIT_K, number = work / SPLIT_K;
     const int group_tiles = RASTER * clusters_n(all), group = number / group_tiles, in_group = number % group_tiles;
-    const int height = min(RASTER, clusters_m(all) - group * RASTER);
+    const int height = RASTER == 1 ? 1 : min(RASTER, clusters_m(all) - group * RASTER);
     const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
     const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
     const int steps = max(1, ceil_div(all.k, stage_depth)), share = steps / SPLIT_K, more = steps % SPLIT_K;

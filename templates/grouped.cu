@@ -191,11 +191,9 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
         for (int work = first; warp == CONSUMERS * 4 && work < works.count(); work += clusters) {
             place tile = works.find(work, rank);
             tile.n += works.group * columns; // as B has them
-            if (threadIdx.x % 32 == 0)
 #pragma unroll 1
-                for (int step = 0; step < tile.steps; ++step, at.advance())
-                    load_stage(shared, full, empty, at, &A_map, &B_map, tile, step * stage_depth, rank);
-            __syncwarp();
+            for (int step = 0; step < tile.steps; ++step, at.advance())
+                load_stage(shared, full, empty, at, &A_map, &B_map, tile, step * stage_depth, rank);
         }
     } else {
 #if PRODUCER_REGISTERS > 0
