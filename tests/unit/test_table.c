@@ -3,14 +3,18 @@
 
 #include "tests/unit/unit.h"
 
-/* What is printed, to be freed. */
+/* What is printed, to be freed; SIZE_MAX: as to a file. */
 static char *print_within(const struct hn_table *table, int indent, size_t columns)
 {
-    char *text;
+    char *text, wanted[24];
     size_t size;
-    FILE *file = open_memstream(&text, &size);
+    FILE *const file = open_memstream(&text, &size), *const before = stdout;
     assert_non_null(file);
-    table_print_within(table, 0, file, indent, columns);
+    snprintf(wanted, sizeof wanted, "%zu", columns);
+    setenv("COLUMNS", wanted, 1);
+    stdout = columns == SIZE_MAX ? before : file;
+    hn_table_print(table, 0, file, indent);
+    stdout = before;
     fclose(file);
     return text;
 }
@@ -101,16 +105,16 @@ TEST(one_row_has_its_point_above)
 TEST(what_is_too_wide_goes_on_below)
 {
     struct hn_table *table = make_points(2);
-    char *text = keep(print_within(table, 0, 15), free);
-    assert_string_equal(text, "in all rows:\n"
-                              "  LOAD=ldg\n"
-                              "#   time  TILE\n"
-                              "1   9 us     8\n"
-                              "2  10 us    16\n"
+    char *text = keep(print_within(table, 6, 21), free);
+    assert_string_equal(text, "      in all rows:\n"
+                              "        LOAD=ldg\n"
+                              "      #   time  TILE\n"
+                              "      1   9 us     8\n"
+                              "      2  10 us    16\n"
                               "\n"
-                              "#  PAD\n"
-                              "1    0\n"
-                              "2    4\n");
+                              "      #  PAD\n"
+                              "      1    0\n"
+                              "      2    4\n");
 }
 
 TEST(rows_get_numbers_where_the_first_column_tells_little)

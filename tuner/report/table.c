@@ -363,9 +363,7 @@ static void choose_columns(struct layout *layout)
     }
 }
 
-/* columns: how many characters a line may have. */
-static void table_print_within(const struct hn_table *table, size_t tied, FILE *file, int indent,
-                               size_t columns)
+void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int indent)
 {
     size_t count = table->column_count + 1, number = table->column_count;
     size_t *numbers = hn_need(count * 4, sizeof *numbers);
@@ -375,7 +373,7 @@ static void table_print_within(const struct hn_table *table, size_t tied, FILE *
         .tied = tied,
         .file = file,
         .indent = (size_t)indent,
-        .columns = columns,
+        .columns = hn_terminal_columns(file),
         .rows = table->column_count > 0 ? table->count / table->column_count : 0,
         .shown = numbers,
         .widths = numbers + count,
@@ -384,7 +382,7 @@ static void table_print_within(const struct hn_table *table, size_t tied, FILE *
                   hn_terminal_is_capable(STDOUT_FILENO),
     };
     choose_columns(&layout);
-    if (layout.rows == 1 && total_width(&layout) > columns) {
+    if (layout.rows == 1 && total_width(&layout) > layout.columns) {
         layout.lift_one = true;
         choose_columns(&layout);
     }
@@ -399,9 +397,4 @@ static void table_print_within(const struct hn_table *table, size_t tied, FILE *
     }
     free(numbers);
     free(rest);
-}
-
-void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int indent)
-{
-    table_print_within(table, tied, file, indent, hn_terminal_columns(file));
 }
