@@ -339,6 +339,28 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             self.assertEqual("\n# As the source launches it.\n" in draft, 
                              not any(word in launch for word in ("blocks_of", "Ex", "dim3(8)", "unknown", "2048", "n), 1")))
 
+    def test_what_the_host_changes(self):
+        """A variable has what is last written to it; where that cannot be followed its first value stands beside it."""
+        changed = "value: n}  # TODO: the source begins with 100 and changes it before the launch\n"
+        launch = "k<<<(n + 63) / 64, 64>>>(x, n);"
+        for host, *parts in (
+                (f"int n = 2048; n = n + 1; cudaMalloc(&x, n * 3 * sizeof(float)); {launch}", "problem: {n: 2049}\n", "count: n * 3, role: output}", "value: n}\n"),
+                (f"int n = 100; if (argc > 1) n = atoi(argv[1]); cudaMemcpy(d, &n, sizeof n, cudaMemcpyHostToDevice); {launch} n = 5;", "problem: {n: 100}\n", "value: n}\n"),
+                (f"for (int n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
+                (f"int n; for (n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
+                (f"{{ int n = 7; n++; }} {{ int n = 100; {launch} }}", "problem: {n: 100}\n", "value: n}\n"),
+                (f'int n = 100; scanf("%d", &n); {launch}', "problem: {n: 100}\n", changed, "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                (f"int n = 100; while (n > 0) {{ {launch} cudaMemcpy(&n, d, 4, cudaMemcpyDeviceToHost); }}", changed),
+                (f"int n = 100; cudaMalloc(&x, n * 3 * sizeof(float)); do {{ {launch} n = n / 2; }} while (n > 1);", changed, "count: n * 3, role: output}"),
+                (f"int n = 100; n += 28; {launch}", changed),
+                (f"int n = 100; ++n; {launch}", changed),
+                (f"int n = 100; if (n % 32) n = 128; {launch}", changed),
+                (f"int n = 100; {{ n = 128; }} {launch}", changed)):
+            draft = self.draft("__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
+                               f"int main(int argc, char **argv) {{ float *x; int *d; {host} }}\n")
+            for part in parts:
+                self.assertIn(part, draft, host)
+
     def test_launches_by_helpers(self):
         """What calls give the function that launches, and how many elements the host allocates for what it passes."""
         kernel = "__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"

@@ -259,7 +259,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             continue;
         /* A macro may be of a third axis that the source has no use for. */
         bool idle = draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z' &&
-                    !HN_HAS(unit, (struct hn_tokens){meaning->body.end, SIZE_MAX}, name);
+                    !HN_HAS(unit, HN_FROM(meaning->body.end), name);
         if ((guarded && add_words(draft, meaning)) ||
             !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
@@ -313,7 +313,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         const struct hn_token *token = &unit->tokens.items[i];
         bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
-        const struct hn_meaning *own = hn_unit_meaning(unit, token->text, i);
+        const struct hn_meaning *own = HN_MEANING(unit, i);
         bool inner = known && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         bool inside = own != NULL && own->scope.begin > 0 && (own->given || own->constant);
         closing += hn_at(unit, i, "<");
@@ -594,7 +594,10 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                                           known ? "" : "  # TODO: ", known ? "" : open_role);
     } else {
         argument.value = size != NULL ? size->name : given != NULL ? given : "1";
-        if (size == NULL && !passed.type_is_known)
+        if (size != NULL && size->begins != NULL)
+            argument.todo = HN_DRAFT_LINE(
+                draft, "the source begins with %s and changes it before the launch", size->begins);
+        else if (size == NULL && !passed.type_is_known)
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);

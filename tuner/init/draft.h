@@ -24,6 +24,7 @@ struct hn_draft_name {
     bool told;               /* the size is what a launch passes, or the source's own */
     bool is_size, is_extent; /* is_extent: how much work there is; else some other number */
     bool frozen;             /* a size that is a macro of the source */
+    const char *begins;      /* "1", which the source changes before the launch; NULL: it does not */
     const char *passed;      /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
 };
 

@@ -128,9 +128,10 @@ static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens 
 }
 
 /* What the config calls a name of the host that the kernel, its template or a caller is passed. */
-static const char *host_name(const struct hn_draft *draft, const char *name)
+static const char *host_name(const struct hn_draft *draft, const char *name, size_t token)
 {
     const struct hn_kernel *kernel = draft->kernel;
+    const struct hn_meaning *own = HN_MEANING(draft->unit, token);
     struct hn_tokens list = draft->template_arguments, item;
     for (size_t i = 0; i < kernel->parameter_count && hn_next(draft->unit, &list, &item); i++)
         if (strcmp(single(draft, item), name) == 0 &&
@@ -138,10 +139,15 @@ static const char *host_name(const struct hn_draft *draft, const char *name)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
-        for (int steps = 0; size != NULL && steps < DEEPEST; steps++)
-            if (strcmp(hn_unit_text(draft->unit, value_of(draft, draft->passed[i], steps)), name) ==
-                0)
+        for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
+            struct hn_tokens value = value_of(draft, draft->passed[i], steps);
+            const struct hn_meaning *passed = HN_MEANING(draft->unit, value.begin);
+            /* It may have been changed by then. */
+            bool same = passed == own || (passed != NULL && own != NULL && passed->first.end > 0 &&
+                                          passed->first.end == own->body.end);
+            if (same && strcmp(hn_unit_text(draft->unit, value), name) == 0)
                 return size->name;
+        }
     }
     return NULL;
 }
@@ -164,8 +170,7 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
         size_t axis = (size_t)(hn_text_at(unit, i + 2)[0] - 'x');
         if (axis > 2 || i > tokens.begin || !hn_at(unit, i + 1, ".") || !hn_at(unit, i + 3, "="))
             continue;
-        parts[axis] =
-            (struct hn_tokens){i + 4, hn_find(unit, (struct hn_tokens){i, SIZE_MAX}, ";")};
+        parts[axis] = (struct hn_tokens){i + 4, hn_find(unit, HN_FROM(i), ";")};
         count = axis < count ? count : axis + 1;
     }
     for (int depth = 0; count == 0 && depth < DEEPEST;
@@ -204,7 +209,7 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token)
 {
     const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
-    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name);
+    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name, token);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
     bool of_block = hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block);
     size_t axis = dot != NULL ? (size_t)(dot[1] - 'x') : 0;
@@ -254,7 +259,7 @@ static bool has_size(const struct hn_draft *draft, const char *text)
 static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    const struct hn_meaning *own = hn_unit_meaning(unit, hn_text_at(unit, token), token);
+    const struct hn_meaning *own = HN_MEANING(unit, token);
     if (hn_at(unit, token, "blockIdx"))
         return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
     return own != NULL && !own->given && own->body.end == own->body.begin + 3 &&
@@ -264,8 +269,7 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
 /* Whether it is a block's index along an axis, or a variable of the kernel that begins with one. */
 static bool is_index(const struct hn_draft *draft, size_t token, int axis, int depth)
 {
-    const struct hn_meaning *own =
-        hn_unit_meaning(draft->unit, hn_text_at(draft->unit, token), token);
+    const struct hn_meaning *own = HN_MEANING(draft->unit, token);
     bool index = index_width(draft, token, axis) > 0;
     struct hn_tokens body = own != NULL && depth > 0 ? own->body : (struct hn_tokens){0, 0};
     for (size_t i = body.begin; i < body.end && in_kernel(draft, i); i++)
@@ -434,7 +438,14 @@ static bool take_block(struct hn_draft *draft, bool *sized)
 /* What the host calls n is n in the kernel, and has the value that it has there. */
 static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
 {
-    const char *text = hn_draft_translate(draft, value_of(draft, draft->passed[index], DEEPEST));
+    struct hn_tokens given = value_of(draft, draft->passed[index], DEEPEST);
+    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[index].name);
+    const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
+    if (size != NULL && own != NULL && own->first.end > own->first.begin) {
+        given = own->first;
+        size->begins = hn_unit_text(draft->unit, given);
+    }
+    const char *text = hn_draft_translate(draft, given);
     return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
@@ -469,7 +480,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
                 split(unit, hn_inside(unit, i), parts, 2) == 2 &&
                 HN_HAS(unit, parts[0], hn_text_at(unit, name)))
                 return sized ? without_size(unit, value_of(draft, parts[1], DEEPEST)) : parts[1];
-        own = hn_unit_meaning(unit, hn_text_at(unit, name), name);
+        own = HN_MEANING(unit, name);
         owner |= hn_at(unit, name + 1, ".");
         passed = own != NULL ? own->body : count;
     }
@@ -718,7 +729,7 @@ static void read_symbols(struct hn_draft *draft)
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
         const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
-        size_t end = hn_find(draft->unit, (struct hn_tokens){i, SIZE_MAX}, ";");
+        size_t end = hn_find(draft->unit, HN_FROM(i), ";");
         if (HN_HAS(draft->unit, (struct hn_tokens){i, end}, "="))
             continue;
         if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))

@@ -112,11 +112,11 @@ static const char *call(const struct translation *translation, size_t at, struct
     struct hn_unit *unit = translation->draft->unit;
     struct translation inner = *translation;
     const char *name = hn_text_at(unit, at), *slash;
-    const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
+    const struct hn_meaning *meaning = HN_MEANING(unit, at);
     struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
     char type[HN_TYPE_SIZE];
     size_t count = 0;
-    const struct hn_meaning *of = hn_unit_meaning(unit, hn_text_at(unit, given.begin), given.begin);
+    const struct hn_meaning *of = HN_MEANING(unit, given.begin);
     if (strcmp(name, "sizeof") == 0 &&
         hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));

@@ -52,6 +52,14 @@ static bool is_one_of(const char *text, const char *signs)
     return text[0] != '\0' && text[1] == '\0' && strchr(signs, text[0]) != NULL;
 }
 
+/* "+=" and the like, which read and write. */
+static bool is_step(const char *text)
+{
+    static const char *const signs[] = {
+        "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
+    return hn_text_is_among(text, signs, sizeof signs / sizeof *signs);
+}
+
 size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end)
 {
     bool angles = hn_at(unit, open, "<");
@@ -286,6 +294,45 @@ static void read_macros(struct reading *reading)
     }
 }
 
+/* What the host writes to a number by "n = value;", in the block that declares it, it is from there
+ * on. From any other write on, from the begin of a loop around that, nobody knows. Programs are run
+ * without arguments, loops by a head are at their first turn. */
+static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begin)
+{
+    size_t end = begin;
+    while (end < own.scope.end && !hn_at(unit, end, "}"))
+        end = hn_at(unit, end, "{") ? hn_behind(unit, end, SIZE_MAX) : end + 1;
+    const struct hn_tokens known = {begin, end};
+    own.scope.end = end;
+    HN_EACH_AT(i, unit, known, own.name) {
+        const char *before = hn_text_at(unit, i - 1), *behind = hn_text_at(unit, i + 1);
+        struct hn_tokens rest = {i, hn_find(unit, HN_FROM(i), ";")};
+        bool turn = hn_find(unit, rest, ")") < hn_find(unit, rest, "("); /* "i++) {" */
+        bool step = (is_step(before) || is_step(behind)) && !turn;
+        bool set = strcmp(behind, "=") == 0 && is_one_of(before, ";{})");
+        size_t open = i, block = begin;
+        while (open > begin && !is_one_of(hn_text_at(unit, open), "({;"))
+            open--;
+        while (block < i && (!hn_at(unit, block, "{") || hn_behind(unit, block, SIZE_MAX) <= i))
+            block++;
+        /* A copy from there does not set it, nor does a list of addresses. */
+        bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
+        bool passed = strcmp(before, "&") == 0 && is_one_of(hn_text_at(unit, i - 2), "(,") &&
+                      hn_at(unit, open, "(") && !from;
+        if ((!step && !set && !passed) || HN_HAS(unit, rest, "argv") ||
+            HN_HAS(unit, rest, "optarg"))
+            continue;
+        bool follows = set && block == i && before[0] != ')';
+        own.first = follows ? (struct hn_tokens){0, 0} : own.body;
+        own.scope.begin = block < i ? block : rest.end;
+        own.body = follows ? (struct hn_tokens){i + 2, rest.end}
+                           : (struct hn_tokens){own.scope.begin, own.scope.begin};
+        *HN_GROW(unit->meanings) = own;
+        if (!follows)
+            return;
+    }
+}
+
 /* A variable's or an enumerator's value, from the name on: "= value", "(values)", "{values}". */
 static void read_variable(struct reading *reading, CXCursor cursor)
 {
@@ -319,7 +366,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
         /* Signs of templates are the parser's to tell; what calls something unknown is none. */
-        size_t end = hn_find(unit, (struct hn_tokens){at, SIZE_MAX}, ";");
+        size_t end = hn_find(unit, HN_FROM(at), ";");
         list = (struct hn_tokens){at + 1, listed ? whole.end : end};
         hn_next(unit, &list, &body);
         body.end = body.end < whole.end ? whole.end : body.end;
@@ -332,16 +379,19 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
-    *HN_GROW(unit->meanings) =
-        (struct hn_meaning){.name = name,
-                            .space = reading->function.begin > 0 ? NULL : reading->scope,
-                            .body = body,
-                            .scope = reading->function,
-                            .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-                            .real = type.kind > CXType_Int128 && type.kind <= CXType_LongDouble,
-                            .constant = (listed && unnamed) ||
-                                        (!of_template && (number || type.kind == CXType_Pointer) &&
-                                         clang->isConstQualifiedType(pointee))};
+    struct hn_meaning own = {.name = name,
+                             .space = reading->function.begin > 0 ? NULL : reading->scope,
+                             .body = body,
+                             .scope = reading->function,
+                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
+                             .real = type.kind > CXType_Int128 && type.kind <= CXType_LongDouble,
+                             .constant = (listed && unnamed) ||
+                                         (!of_template && (number || type.kind == CXType_Pointer) &&
+                                          clang->isConstQualifiedType(pointee))};
+    *HN_GROW(unit->meanings) = own;
+    if (reading->function.begin > 0 && number &&
+        unit->functions.items[unit->functions.count - 1].host)
+        read_writes(unit, own, body.end);
 }
 
 /* How kernels use their pointers. */
@@ -349,14 +399,11 @@ static void read_variable(struct reading *reading, CXCursor cursor)
 /* What follows an element: "= x" writes, "+= x" and "++" do both, all else reads. */
 static void note_access(const struct hn_unit *unit, size_t at, struct hn_kernel_argument *argument)
 {
-    static const char *const both[] = {
-        "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
     while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
         at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
                                   : at + (hn_at(unit, at, ")") ? 1 : 2);
     bool assigned = hn_at(unit, at, "=");
-    argument->writes |=
-        assigned || hn_text_is_among(hn_text_at(unit, at), both, sizeof both / sizeof *both);
+    argument->writes |= assigned || is_step(hn_text_at(unit, at));
     argument->reads |= !assigned;
 }
 
@@ -574,11 +621,11 @@ static void read_function(struct reading *reading, CXCursor cursor)
                      ((device || kernel) && HN_HAS(unit, body, "std"));
     *HN_GROW(unit->functions) = (struct hn_function){body, !kernel && device, !kernel && !device};
     if (hn_at(unit, body.begin + 1, "return"))
-        *HN_GROW(unit->meanings) = (struct hn_meaning){
-            .name = name_of(reading, cursor),
-            .body = {body.begin + 2, hn_find(unit, (struct hn_tokens){body.begin, SIZE_MAX}, ";")},
-            .scope = outer,
-            .parameters = hn_inside(unit, head.end + 1)};
+        *HN_GROW(unit->meanings) =
+            (struct hn_meaning){.name = name_of(reading, cursor),
+                                .body = {body.begin + 2, hn_find(unit, HN_FROM(body.begin), ";")},
+                                .scope = outer,
+                                .parameters = hn_inside(unit, head.end + 1)};
     reading->function = (struct hn_tokens){head.end, whole.end};
     if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);

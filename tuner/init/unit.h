@@ -63,6 +63,7 @@ struct hn_meaning {
     const char *name, *space; /* space: the namespaces of a variable or a type that is global, "demo::" */
     struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
+    struct hn_tokens first;       /* what a variable began with that is changed by then; body is empty */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
     bool pointer, real; /* a variable: a pointer, or of a type with fractions */
@@ -109,6 +110,7 @@ bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
 /* The first such token; SIZE_MAX where there is none. */
 size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
 #define HN_EVERYWHERE ((struct hn_tokens){0, SIZE_MAX})
+#define HN_FROM(token) ((struct hn_tokens){token, SIZE_MAX})
 #define HN_HAS(unit, ...) (hn_find(unit, __VA_ARGS__) != SIZE_MAX)
 /* For each such token. */
 #define HN_EACH_AT(i, unit, within, text)                                                                              \
@@ -122,6 +124,8 @@ struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
 bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item);
 /* The innermost that is known at a token; NULL: none. */
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
+/* Of the name that stands there. */
+#define HN_MEANING(unit, token) hn_unit_meaning(unit, hn_text_at(unit, token), token)
 /* 16, 0x10u, true. */
 bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number);
 /* As it stands, in one line. */
