@@ -278,6 +278,17 @@ int main(void)
         self.assertGreater(len({point for _, point in self.pairs()}), known[0])
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
 
+    def test_a_size_that_the_family_names_is_measured_again(self):
+        """It is searched first, when nothing is known; what is learnt at others is measured there, too."""
+        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.cheap_config(block=64, items=16)
+        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}, sizes: [{n: 4096}]}")
+        self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "-q", "--events", self.events)
+        sizes = [size for size, _ in self.pairs()]
+        self.assertEqual(json.loads(sizes[0]), {"n": 4096})
+        others = next(i for i, size in enumerate(sizes) if size != sizes[0])
+        self.assertIn(sizes[0], sizes[others:])
+
     def test_a_rule_of_another_device_is_where_searches_begin(self):
         """It travels without what was measured for it."""
         self.spoil(self.config, FAMILY, "problem: {n: 65536}")

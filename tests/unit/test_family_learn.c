@@ -510,7 +510,8 @@ TEST(what_is_picked_serves_together)
     const struct hn_choice_tree_data data = {
         .samples = 4, .choices = 4, .costs = costs, .weights = weights};
     size_t picked[8], used;
-    assert_int_equal(hn_pick(&data, NULL, 3, 1e-6, picked, &used), 3);
+    const size_t own[] = {0, 1, 2, 3}; /* programs */
+    assert_int_equal(hn_pick(&data, own, 3, 1e-6, picked, &used), 3);
     assert_int_equal(used, 3);
     assert_int_equal(picked[0], 0);
     assert_int_equal(picked[1] + picked[2], 5);

@@ -193,9 +193,8 @@ static double prepare(struct growth *growth)
 struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
                                          size_t least, double gain, size_t *node_count)
 {
-    struct growth growth = {.data = data,
-                            .least = least > 0 ? least : 1,
-                            .width = (data->choices + LANES - 1) / LANES * LANES};
+    struct growth growth = {
+        .data = data, .least = least, .width = (data->choices + LANES - 1) / LANES * LANES};
     growth.order =
         hn_need_block(&growth.memory, (data->features + 1) * data->samples, sizeof *growth.order);
     growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
@@ -229,7 +228,7 @@ static const double launch_gain = 0.2;
 
 struct picking {
     const struct hn_choice_tree_data *data;
-    const size_t *programs; /* of choices; NULL: each its own */
+    const size_t *programs; /* of choices */
     size_t most;            /* programs */
     size_t *picked, count;
     unsigned *uses; /* of programs, by the picked */
@@ -239,7 +238,7 @@ struct picking {
 
 static void count_use(struct picking *picking, size_t choice, int by)
 {
-    unsigned *uses = &picking->uses[picking->programs != NULL ? picking->programs[choice] : choice];
+    unsigned *uses = &picking->uses[picking->programs[choice]];
     picking->used += by > 0 && *uses == 0;
     *uses += (unsigned)by;
     picking->used -= by < 0 && *uses == 0;
@@ -279,8 +278,7 @@ static size_t best_addition(const struct picking *picking, size_t most, double *
     size_t best = 0;
     *cost = INFINITY;
     for (size_t c = 0; c < picking->data->choices; c++) {
-        size_t program = picking->programs != NULL ? picking->programs[c] : c;
-        if (picking->uses[program] == 0 && picking->used >= most)
+        if (picking->uses[picking->programs[c]] == 0 && picking->used >= most)
             continue;
         double own = with(picking->data, picking->least, c);
         if (own < *cost) {

@@ -64,16 +64,21 @@ struct tuning {
     struct hn_family_outcome *outcome;
 };
 
-/* SIZE_MAX: there is none, or no room for it. */
-static size_t draw_size(struct tuning *tuning, struct hn_error *err)
+/* Adds sizes that are drawn, as far as there are any and there is room. How many. */
+static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, struct hn_error *err)
 {
     const struct hn_config *config = tuning->measuring.config;
-    struct hn_bindings problem = hn_family_next(config->family, config->problems,
-                                                tuning->options->search.seed, &tuning->drawn, err);
-    size_t size =
-        hn_failed(err) ? SIZE_MAX : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);
-    hn_bindings_finish(&problem);
-    return size;
+    size_t count = 0, place = 0;
+    while (count < most && place != SIZE_MAX) {
+        struct hn_bindings problem = hn_family_next(
+            config->family, config->problems, tuning->options->search.seed, &tuning->drawn, err);
+        place = hn_failed(err) ? SIZE_MAX
+                               : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);
+        if (place != SIZE_MAX)
+            sizes[count++] = place;
+        hn_bindings_finish(&problem);
+    }
+    return count;
 }
 
 /* Those that the family names come first: the forecast counts on that. */
@@ -303,8 +308,8 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     size_t named = tuning->measuring.config->family->size_count, first = (tuning->tuned + 2) / 3;
     for (size_t i = 0; i < (named > first ? named : first) && !hn_failed(err); i++) {
-        size_t size = i < named ? i : draw_size(tuning, err);
-        if (size == SIZE_MAX)
+        size_t size = i;
+        if (i >= named && draw_sizes(tuning, 1, &size, err) == 0)
             break;
         if (i == 0 || tuning->is_small)
             add_space(tuning, size, err);
@@ -478,15 +483,6 @@ static void fill_sizes(struct tuning *tuning, const size_t *sizes, size_t count,
     hn_compile_pool_forget(tuning->ahead, HN_RANK_GUESSED, false);
 }
 
-/* Adds sizes that are drawn, as far as there are any, to those that are to be measured at. */
-static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, struct hn_error *err)
-{
-    size_t count = 0;
-    while (count < most && (sizes[count] = draw_size(tuning, err)) != SIZE_MAX)
-        count++;
-    return count;
-}
-
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
 {
     const struct hn_family_kernel kernel = {tuning->measuring.config,
@@ -495,7 +491,6 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
                                              .samples = samples,
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
                                              .wanted = WANTED};
-    take_programs(tuning, err);
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;
@@ -607,6 +602,16 @@ static void learn_rule(struct tuning *tuning, struct hn_error *err)
     }
 }
 
+/* A named size was searched when little was known, and what is known of it comes before the rule:
+ * the rule's configurations are measured there, too. */
+static void fill_named(struct tuning *tuning, struct hn_error *err)
+{
+    double until_s = (1 - HN_HELD_OUT_SHARE / 2) * tuning->budget_s;
+    size_t named = tuning->measuring.config->family->size_count;
+    for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
+        fill_sizes(tuning, &i, 1, err);
+}
+
 /* A rule that was given stays where it loses less here than what little time has learnt. */
 static void compete(struct tuning *tuning, struct hn_held_out held_out,
                     struct hn_held_out_loss *found, struct hn_error *err)
@@ -683,6 +688,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     refine(tuning, err);
     tuning->outcome->reached = is_good(tuning);
     learn_rule(tuning, err);
+    fill_named(tuning, err);
     measure_loss(tuning, err);
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);

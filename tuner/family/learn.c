@@ -237,24 +237,22 @@ static void predict_loss(struct learning *learning, struct judged *judged)
     }
 }
 
-static int by_risk(const void *a, const void *b)
-{
-    const struct judged *x = a, *y = b;
-    return (x->risk > y->risk) - (x->risk < y->risk);
-}
-
 /* The highest risk with which a choice is sure: of those with up to this risk few lost much. Below
  * 0: there is none. */
-static double find_sure_risk(struct judged *judged, size_t count)
+static double find_sure_risk(const struct judged *judged, size_t count)
 {
     double highest = -1, wrong = 0, seen = 0;
-    qsort(judged, count, sizeof *judged, by_risk);
-    for (size_t i = 0; i < count && isfinite(judged[i].risk); i++) {
+    struct hn_ranked order[HN_MATRIX_SIZES];
+    for (size_t s = 0; s < count; s++)
+        order[s] = (struct hn_ranked){judged[s].risk, s};
+    qsort(order, count, sizeof *order, hn_ranked_compare);
+    for (size_t i = 0; i < count && isfinite(order[i].key); i++) {
+        const struct judged *size = &judged[order[i].place];
         seen++;
-        wrong += judged[i].choice + judged[i].coverage >= HN_SURE_LOSS;
+        wrong += size->choice + size->coverage >= HN_SURE_LOSS;
         /* One that was wrong may as well be one and a half. */
         if (wrong == 0 || wrong + 0.5 <= HN_SURE_WRONG * seen)
-            highest = judged[i].risk;
+            highest = size->risk;
     }
     return highest;
 }
