@@ -22,9 +22,10 @@ void *hn_need_room(void *items, size_t count, size_t size);
 #define HN_NEXT(items, count) ((items) = hn_need_room(items, count, sizeof *(items)), &(items)[(count)++])
 /* Takes out the item at a place; those behind it move up. */
 #define HN_DROP(items, count, at) memmove(&(items)[at], &(items)[(at) + 1], (--(count) - (at)) * sizeof *(items))
-/* For each item of a list, a struct that has `items` and their `count`. */
-#define HN_EACH(item, list)                                                                                            \
-    for (__typeof__(&*(list).items) item = (list).items; item != NULL && item < (list).items + (list).count; item++)
+/* For each item of an array of so many; of a list, a struct that has `items` and their `count`. */
+#define HN_EACH_OF(item, array, count)                                                                                 \
+    for (__typeof__(&*(array)) item = (array); item != NULL && item < (array) + (count); item++)
+#define HN_EACH(item, list) HN_EACH_OF(item, (list).items, (list).count)
 
 /* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string, NULL for NULL; NULL after a failure. */
 void *hn_allocate(size_t count, size_t size, struct hn_error *err);

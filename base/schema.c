@@ -419,8 +419,7 @@ static json_t *list_to_json(const struct hn_field *field, const void *owner)
 json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owner)
 {
     json_t *object = json_object();
-    for (size_t i = 0; i < structure->count; i++) {
-        const struct hn_field *field = &structure->fields[i];
+    HN_EACH_OF(field, structure->fields, structure->count) {
         bool is_name = field->kind == HN_FIELD_TEXT || field->kind == HN_FIELD_WORD;
         bool anyway = (field->needed || field->always) && !is_name;
         if (field->key == NULL || !hn_field_applies(field, owner) ||
@@ -446,8 +445,7 @@ static size_t structs_of(const struct hn_field *field, void *owner, char **struc
 
 void hn_fields_finish(const struct hn_structure *structure, void *owner)
 {
-    for (size_t i = 0; i < structure->count; i++) {
-        const struct hn_field *field = &structure->fields[i];
+    HN_EACH_OF(field, structure->fields, structure->count) {
         const struct hn_structure *inner = field->of;
         void *member = hn_field_at(owner, field->offset);
         char *structs;
@@ -471,8 +469,7 @@ void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t it
                                   size_t item),
                     void *context)
 {
-    for (size_t i = 0; i < structure->count; i++) {
-        const struct hn_field *field = &structure->fields[i];
+    HN_EACH_OF(field, structure->fields, structure->count) {
         const struct hn_structure *inner = field->of;
         char *structs;
         size_t count = structs_of(field, owner, &structs);

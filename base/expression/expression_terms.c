@@ -580,8 +580,7 @@ static bool list_words(struct hn_terms *terms)
     terms->words = malloc((count + 1) * sizeof *terms->words);
     terms->out_of_memory = terms->out_of_memory || terms->words == NULL;
     for (size_t i = 0; terms->words != NULL && i < terms->slot_count; i++) {
-        for (size_t j = 0; j < terms->domains[i].count; j++) {
-            const struct hn_value *value = &terms->domains[i].values[j];
+        HN_EACH_OF(value, terms->domains[i].values, terms->domains[i].count) {
             if (value->type == HN_WORD &&
                 !hn_text_is_among(value->word, terms->words, terms->word_count))
                 terms->words[terms->word_count++] = value->word;

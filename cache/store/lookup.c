@@ -373,8 +373,7 @@ static const struct hn_lookup_class *find_top(const struct hn_lookup_index *inde
                                               const struct hn_lookup_class *than)
 {
     const struct hn_lookup_class *top = NULL;
-    for (size_t i = 0; i < index->class_count; i++) {
-        const struct hn_lookup_class *class = &index->classes[i];
+    HN_EACH_OF(class, index->classes, index->class_count) {
         if (class->rank.grade != HN_GRADE_NONE &&
             (than == NULL || hn_lookup_rank_compare(&class->rank, &than->rank) > 0) &&
             (top == NULL || hn_lookup_rank_compare(&class->rank, &top->rank) < 0))
@@ -388,8 +387,7 @@ const struct hn_tuned *hn_lookup_index_find(struct hn_lookup_index *index,
                                             struct hn_lookup_rank *rank)
 {
     struct found found = nothing;
-    for (size_t i = 0; i < index->class_count; i++) {
-        struct hn_lookup_class *class = &index->classes[i];
+    HN_EACH_OF(class, index->classes, index->class_count) {
         const struct hn_lookup_rank own = rank_task(query, &index->items[class->first].identity);
         class->rank = no_rank;
         class->rank.grade = own.grade == HN_GRADE_EXACT ? HN_GRADE_PROBLEM : own.grade;

@@ -370,8 +370,7 @@ static double median_of(const struct measurement *m, bool of_host)
 {
     double values[MAX_TAKEN];
     size_t count = 0;
-    for (size_t i = 0; i < m->taken_count; i++) {
-        const struct hn_sample *sample = &m->taken[i];
+    HN_EACH_OF(sample, m->taken, m->taken_count) {
         if (of_host ? has_full_clock(sample, m->max_clock_mhz) : sample->clock_mhz > 0.0)
             values[count++] = of_host ? sample->host_us : sample->clock_mhz;
     }

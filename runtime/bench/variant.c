@@ -326,8 +326,7 @@ void hn_variant_restore(const struct hn_variant *variant, struct hn_error *err)
         hn_arena_fill(arena, arena->seed, err);
     hn_arena_restore(arena, err);
     hn_pipeline_restore(variant, err);
-    for (size_t i = 0; i < variant->symbol_count; i++) {
-        const struct hn_variant_symbol *symbol = &variant->symbols[i];
+    HN_EACH_OF(symbol, variant->symbols, variant->symbol_count) {
         const struct hn_buffer *buffer = &arena->buffers[symbol->source];
         HN_CALL(arena->context, cuMemcpyDtoDAsync,
                 (symbol->address, buffer->address, buffer->bytes, arena->context->stream),

@@ -603,8 +603,7 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
         hn_arena_found(check->arena, argument, HN_SLOT_COMPARE);
     struct hn_difference all = {
         .worst = UINT64_MAX, .misplaced = UINT64_MAX, .strayed = UINT64_MAX};
-    for (size_t i = 0; i < check->arena->support->blocks; i++) {
-        const struct hn_difference *one = &differences[i];
+    HN_EACH_OF(one, differences, check->arena->support->blocks) {
         if (one->max_error > all.max_error ||
             (one->max_error == all.max_error && one->worst < all.worst)) {
             all.max_error = one->max_error;

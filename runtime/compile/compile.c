@@ -106,8 +106,7 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
         names[i] = includes[i].name;
         texts[i] = includes[i].text;
     }
-    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
-        const struct hn_host_header *header = &hn_host_headers[i];
+    HN_EACH_OF(header, hn_host_headers, HN_HOST_HEADER_COUNT) {
         if ((header->fallback && *nvrtc->include_dir != '\0') || is_given(source, header->name))
             continue;
         names[count] = header->name;

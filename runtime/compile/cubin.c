@@ -97,8 +97,7 @@ static void read_sections(struct cubin *cubin, struct hn_error *err)
         return;
     memcpy(cubin->sections, cubin->bytes + cubin->header.e_shoff, count * sizeof *cubin->sections);
     cubin->section_count = count;
-    for (size_t i = 0; i < count; i++) {
-        const Elf64_Shdr *section = &cubin->sections[i];
+    HN_EACH_OF(section, cubin->sections, count) {
         expect(is_empty(section) || holds(cubin, section->sh_offset, section->sh_size),
                "a section lies beyond its end", err);
     }
@@ -339,8 +338,7 @@ static void append_relocations(struct reached *reached, size_t target)
 {
     const struct cubin *cubin = reached->cubin;
     struct hn_text *text = reached->text;
-    for (size_t i = 0; i < cubin->section_count; i++) {
-        const Elf64_Shdr *section = &cubin->sections[i];
+    HN_EACH_OF(section, cubin->sections, cubin->section_count) {
         bool with_addend = section->sh_type == SHT_RELA;
         if ((!with_addend && section->sh_type != SHT_REL) || section->sh_info != target)
             continue;
@@ -511,8 +509,7 @@ enum hn_status hn_cubin_read_parameters(const void *bytes, size_t size, const ch
 /* The bytes of a variable, where it has so many; else NULL. */
 static const unsigned char *find_data(const struct cubin *cubin, const char *name, size_t bytes)
 {
-    for (size_t i = 0; i < cubin->symbol_count; i++) {
-        const Elf64_Sym *symbol = &cubin->symbols[i];
+    HN_EACH_OF(symbol, cubin->symbols, cubin->symbol_count) {
         const Elf64_Shdr *section =
             &cubin->sections[symbol->st_shndx < cubin->section_count ? symbol->st_shndx : 0];
         if (strcmp(symbol_name(cubin, symbol), name) == 0 && !is_empty(section) &&

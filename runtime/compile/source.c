@@ -444,10 +444,8 @@ static void mark_words(struct prelude *prelude, const char *text, size_t size)
 {
     for (const char *end = text + size; text < end;) {
         size_t length = hn_word_length(text);
-        for (size_t i = 0; i < prelude->count; i++) {
-            struct line *line = &prelude->lines[i];
+        HN_EACH_OF(line, prelude->lines, prelude->count)
             line->read |= line->name_length == length && memcmp(line->name, text, length) == 0;
-        }
         text += length > 0 ? length : 1;
     }
 }
@@ -566,8 +564,7 @@ static void mark_program(struct prelude *prelude, const struct hn_source *source
     }
     for (size_t i = 0; i < source->entry_count; i++)
         mark_words(prelude, source->entries[i], strlen(source->entries[i]));
-    for (size_t i = 0; i < prelude->count; i++) {
-        const struct line *line = &prelude->lines[i];
+    HN_EACH_OF(line, prelude->lines, prelude->count) {
         const char *value = line->name + line->name_length;
         mark_words(prelude, value, (size_t)(line->text + line->length - value));
     }

@@ -244,8 +244,7 @@ const struct hn_host_header hn_host_headers[HN_HOST_HEADER_COUNT] = {
 
 const struct hn_host_header *hn_host_header_find(const char *name, size_t length)
 {
-    for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++) {
-        const struct hn_host_header *header = &hn_host_headers[i];
+    HN_EACH_OF(header, hn_host_headers, HN_HOST_HEADER_COUNT) {
         if (strlen(header->name) == length && strncmp(header->name, name, length) == 0)
             return header;
     }

@@ -70,8 +70,7 @@ static uint64_t bits_of(const struct hone_value *value)
 static uint64_t hash_request(const struct request *request)
 {
     uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
-    for (size_t i = 0; i < request->problem_count; i++) {
-        const struct hone_value *value = &request->problem[i];
+    HN_EACH_OF(value, request->problem, request->problem_count) {
         hash = mix(hash, value->name, strlen(value->name));
         hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
                                         : mix_number(hash, bits_of(value));

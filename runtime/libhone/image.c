@@ -454,8 +454,7 @@ static void set_results(struct hone_kernel *made, const struct hn_launch_program
         else
             slot->bytes = result * hn_argument_bytes(argument);
     }
-    for (size_t i = 0; i < made->launch.tensor_count; i++) {
-        struct hn_tensor *tensor = &made->launch.tensors[i];
+    HN_EACH_OF(tensor, made->launch.tensors, made->launch.tensor_count) {
         const struct hn_tensor_terms *terms = &own->tensors[tensor->argument];
         tensor->bytes = made->slots[tensor->buffer].bytes;
         for (size_t k = 0; k < terms->rank; k++)

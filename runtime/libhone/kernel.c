@@ -97,8 +97,7 @@ static void make_slots(struct hone_kernel *kernel, const struct hn_image *image,
 void hn_lib_slots_place(struct hone_kernel *kernel)
 {
     kernel->workspace_bytes = 0;
-    for (size_t i = 0; i < kernel->slot_count; i++) {
-        struct hn_lib_slot *slot = &kernel->slots[i];
+    HN_EACH_OF(slot, kernel->slots, kernel->slot_count) {
         if (slot->need != HONE_OWNED || !slot->taken || slot->mapped)
             continue;
         slot->preset = kernel->workspace_bytes;

@@ -611,8 +611,7 @@ static void check_sources(struct hn_json_reader *reader, const struct hn_plan *p
         hn_json_expect(
             reader, hn_texture_check(&argument->texture, hn_plan_find_argument(plan, from)) == NULL,
             from, "a buffer that the texture can read");
-    for (size_t i = 0; i < argument->member_count; i++) {
-        const struct hn_member *member = &argument->members[i];
+    HN_EACH_OF(member, argument->members, argument->member_count) {
         const struct hn_argument *buffer = argument_at(reader, member->buffer);
         hn_json_expect(reader,
                        member->value != NULL || (buffer != NULL && hn_argument_is_buffer(buffer)),

@@ -72,8 +72,7 @@ static void apply_config(const char *path, void *context, struct hn_error *err)
     if (hn_config_load(path, NULL, &config, err) != HN_OK)
         return;
     hn_spare_inputs(input->given->options, "-o", input->given->options->output, config->plan, err);
-    for (size_t i = 0; i < input->report.count; i++) {
-        struct hn_report_tuning *tuning = &input->report.tunings[i];
+    HN_EACH_OF(tuning, input->report.tunings, input->report.count) {
         if (strcmp(tuning->recording.identity.kernel, config->plan->kernel) == 0)
             hn_report_apply_config(tuning, input->given->store, config);
     }

@@ -159,8 +159,7 @@ static const struct hn_view count_views[] = {
 static json_t *parameters_to_json(const struct hn_config *config)
 {
     json_t *parameters = json_array();
-    for (size_t i = 0; i < config->parameter_count; i++) {
-        const struct hn_config_parameter *parameter = &config->parameters[i];
+    HN_EACH_OF(parameter, config->parameters, config->parameter_count) {
         json_t *values = json_array();
         for (size_t v = 0; v < parameter->count; v++)
             json_array_append_new(values, hn_value_to_json(&parameter->values[v]));

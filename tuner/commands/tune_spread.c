@@ -336,8 +336,7 @@ static bool is_over(struct spread *spread)
     bool waits = spread->model_count == 0;
     bool goes_on = has_card(spread, NULL) &&
                    (waits || hn_now_ms() - spread->tune->search.started_ms < hosts_wait_ms);
-    for (size_t i = 0; i < spread->model_count; i++) {
-        struct model *model = &spread->models[i];
+    HN_EACH_OF(model, spread->models, spread->model_count) {
         bool more = next_problem(spread, model) < spread->problem_count;
         goes_on = goes_on || (more && has_card(spread, model));
         waits = waits || more;

@@ -222,8 +222,7 @@ static enum hn_status add_data_hash(const struct hn_plan *plan, const struct hn_
 static void add_words_hash(const struct hn_plan *plan, const struct hn_template *template,
                            struct hn_hash *hash)
 {
-    for (size_t l = 0; l < plan->word_list_count; l++) {
-        const struct hn_word_list *list = &plan->word_lists[l];
+    HN_EACH_OF(list, plan->word_lists, plan->word_list_count) {
         const size_t length = strlen(list->name);
         bool by_number = plan->program == NULL && has_word(template, list->name, length);
         struct hn_text names = {0};

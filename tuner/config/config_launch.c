@@ -164,8 +164,7 @@ static const struct part_rule {
 static void check_part(struct hn_reader *reader, const struct hn_yaml *node,
                        const struct part *part, enum hn_role role, unsigned char has)
 {
-    for (size_t i = 0; i < sizeof part_rules / sizeof *part_rules; i++) {
-        const struct part_rule *rule = &part_rules[i];
+    HN_EACH_OF(rule, part_rules, sizeof part_rules / sizeof *part_rules) {
         if (strcmp(rule->key, part->key) == 0 &&
             ((rule->needs != 0 && (has & rule->needs) == 0) || (has & rule->excludes) != 0))
             hn_config_fail(reader, node, "'%s' %s", node->text, rule->why);

@@ -239,10 +239,8 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err)
 static void fill_space(const struct hn_config *config, size_t problem, struct hn_space *made,
                        struct hn_error *err)
 {
-    for (size_t i = 0; i < config->parameter_count; i++) {
-        const struct hn_config_parameter *parameter = &config->parameters[i];
+    HN_EACH_OF(parameter, config->parameters, config->parameter_count)
         hn_space_add_parameter(made, parameter->name, parameter->values, parameter->count);
-    }
     const struct hn_bindings *values = &config->problems[problem];
     for (size_t i = 0; i < values->count; i++)
         hn_space_add_constant(made, values->names[i], &values->values[i]);

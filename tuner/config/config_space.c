@@ -147,8 +147,7 @@ static void match_family(struct hn_reader *reader)
     if (hn_failed(reader->err) || family == NULL)
         return;
     const struct hn_bindings *problem = &reader->config->problems[0];
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_family_value *value = &family->values[i];
+    HN_EACH_OF(value, family->values, family->value_count) {
         const struct hn_yaml *child = hn_yaml_get(node, value->name);
         const struct hn_value *given = hn_bindings_get(problem, value->name);
         const char *kind = hn_config_value_kind(value->count > 0 ? &value->values[0] : &number);
@@ -277,8 +276,7 @@ static void list_words(struct hn_reader *reader)
     const struct hn_family *family = config->family;
     if (hn_failed(reader->err))
         return;
-    for (size_t i = 0; i < config->parameter_count; i++) {
-        const struct hn_config_parameter *parameter = &config->parameters[i];
+    HN_EACH_OF(parameter, config->parameters, config->parameter_count) {
         if (parameter->count == 0 || parameter->values[0].type != HN_WORD)
             continue;
         struct hn_word_list *list = &config->plan->word_lists[config->plan->word_list_count++];
@@ -320,8 +318,7 @@ static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char 
 
 static void check_words(struct hn_reader *reader)
 {
-    for (size_t i = 0; i < reader->plan->word_list_count; i++) {
-        const struct hn_word_list *list = &reader->plan->word_lists[i];
+    HN_EACH_OF(list, reader->plan->word_lists, reader->plan->word_list_count) {
         for (size_t w = 0; w < list->count; w++) {
             const char *word = list->words[w];
             if (!hn_plan_has_name(reader->plan, word))

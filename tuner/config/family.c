@@ -280,8 +280,7 @@ static struct hn_scope make_scope(struct hn_blocks *blocks, const struct hn_fami
     const char **names = hn_need_block(blocks, family->value_count, sizeof *names);
     const char **words = hn_need_block(blocks, most, sizeof *words);
     struct hn_scope scope = {names, 0, words, 0};
-    for (size_t i = 0; i < family->value_count; i++) {
-        const struct hn_family_value *value = &family->values[i];
+    HN_EACH_OF(value, family->values, family->value_count) {
         names[scope.name_count++] = value->name;
         for (size_t v = 0; v < value->count; v++)
             if (value->values[v].type == HN_WORD)

@@ -323,8 +323,7 @@ static json_t *launch_to_json(const struct hn_task *task, const struct hn_device
         hn_launch_make_as(task->plan, task->problem, &record->point, record->active_clusters, false,
                           &launch, NULL) != HN_OK)
         return json;
-    for (size_t i = 0; i < launch.step_count; i++) {
-        const struct hn_launch_step *step = &launch.steps[i];
+    HN_EACH_OF(step, launch.steps, launch.step_count) {
         int64_t threads = product(step->grid) * product(step->block);
         if (step->carveout != HN_NO_CARVEOUT)
             residency.carveout = step->carveout;
@@ -599,8 +598,7 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
 {
     enum { MOST_OF_A_KIND = 3 };
     json_t *advice = json_array(), *facts = gather_facts(explanation, document);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct row *row = &rows[i];
+    HN_EACH_OF(row, rows, sizeof rows / sizeof *rows) {
         const json_t *items = row->each == NULL ? NULL : json_object_get(facts, row->each);
         size_t count = row->each == NULL ? 1 : json_array_size(items);
         size_t most = strcmp(row->kind, "warnings") == 0 ? SIZE_MAX : MOST_OF_A_KIND;

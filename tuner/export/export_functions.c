@@ -350,8 +350,7 @@ size_t hn_export_count_sizes(const struct hn_plan *plan)
 static void list_pitches(const struct hn_export_code *code, size_t step, struct hn_text *lines)
 {
     (void)step;
-    for (size_t i = 0; i < code->plan->argument_count; i++) {
-        const struct hn_argument *argument = &code->plan->arguments[i];
+    HN_EACH_OF(argument, code->plan->arguments, code->plan->argument_count) {
         const struct hn_shape *shape = &argument->shape;
         if (shape->width == NULL)
             continue;

@@ -609,8 +609,7 @@ static json_t *describe(struct hn_export_writer *writer)
         json_array_append_new(window_buffers,
                               has_window ? json_sprintf("argument_%s", under) : json_string("0"));
     }
-    for (size_t i = 0; i < plan->argument_count; i++) {
-        const struct hn_argument *map = &plan->arguments[i];
+    HN_EACH_OF(map, plan->arguments, plan->argument_count) {
         symbols += map->role == HN_ROLE_SYMBOL;
         if (map->role == HN_ROLE_TENSOR_MAP)
             json_array_append_new(tensor_names, json_sprintf("%s over %s", map->name, map->from));

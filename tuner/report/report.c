@@ -39,8 +39,7 @@ static json_t *place_to_json(const struct hn_report_tuning *tuning, size_t recor
 
 void hn_report_finish(struct hn_report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        struct hn_report_tuning *tuning = &report->tunings[i];
+    HN_EACH_OF(tuning, report->tunings, report->count) {
         hn_recording_finish(&tuning->recording);
         free(tuning->order);
         free(tuning->source);

@@ -458,8 +458,7 @@ static void tell_compiled(struct hn_session *session, uint64_t t)
 static void note_compilations(struct hn_session *session)
 {
     struct hn_schedule *schedule = &session->schedule;
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct hn_schedule_ticket *entry = &schedule->tickets[i];
+    HN_EACH_OF(entry, schedule->tickets, schedule->count) {
         size_t number = session->given_count + entry->number;
         struct hn_backend_state state;
         size_t first;

@@ -169,8 +169,7 @@ static double occupancy_of(const struct hn_launch *launch, const struct hn_devic
     for (size_t i = 0; i < launch->step_count; i++)
         if (launch->steps[i].carveout != HN_NO_CARVEOUT)
             carveout = launch->steps[i].carveout;
-    for (size_t i = 0; i < launch->step_count; i++) {
-        const struct hn_launch_step *step = &launch->steps[i];
+    HN_EACH_OF(step, launch->steps, launch->step_count) {
         int64_t threads = step->block[0] * step->block[1] * step->block[2];
         least = fmin(least, hn_occupancy(device, resources, threads, step->shared_bytes, carveout));
     }
@@ -283,8 +282,7 @@ static void check_arguments(const struct hn_task *task, const struct hn_launch *
 
 static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
 {
-    for (size_t i = 0; i < launch->step_count; i++) {
-        const struct hn_launch_step *step = &launch->steps[i];
+    HN_EACH_OF(step, launch->steps, launch->step_count) {
         for (int d = 0; d < 3; d++)
             hn_text_printf(text, " %lld %lld", (long long)step->grid[d], (long long)step->block[d]);
         if (hn_launch_step_has_clusters(step))
@@ -367,8 +365,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     struct hn_bindings depends;
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, launch);
-    for (size_t i = 0; i < launch->tensor_count; i++) {
-        const struct hn_tensor *tensor = &launch->tensors[i];
+    HN_EACH_OF(tensor, launch->tensors, launch->tensor_count) {
         hn_text_printf(&text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
         for (int n = 0; n < tensor->rank; n++)
             hn_text_printf(&text, " %lld %lld %lld %lld", (long long)tensor->dims[n],

@@ -206,10 +206,8 @@ static void read_row(const struct hn_space_table *table, uint64_t row, uint64_t 
 void hn_space_table_unpack(const struct hn_space_table *table, const uint64_t *key,
                            uint16_t *choice)
 {
-    for (size_t i = 0; i < table->field_count; i++) {
-        const struct hn_space_field *field = &table->fields[i];
+    HN_EACH_OF(field, table->fields, table->field_count)
         choice[field->parameter] = (uint16_t)(key[field->word] >> field->shift & field->mask);
-    }
 }
 
 static void get_row(const struct hn_space_table *table, uint64_t row, uint16_t *choice)
@@ -389,14 +387,12 @@ static bool count_points(struct hn_space *space)
     space->valid = 1;
     space->exact = true;
     space->size = 1;
-    for (size_t i = 0; i < space->group_count; i++) {
-        const struct hn_space_group *group = &space->groups[i];
+    HN_EACH_OF(group, space->groups, space->group_count) {
         numbered = numbered && group->open == NULL;
         space->exact = space->exact && (group->open == NULL || group->open->counted);
         space->valid *= group->open == NULL ? (double)group->table.count : group->open->valid;
     }
-    for (size_t i = 0; i < space->block_count; i++) {
-        struct hn_space_block *block = &space->blocks[i];
+    HN_EACH_OF(block, space->blocks, space->block_count) {
         for (size_t j = 0; j < block->group_count && numbered; j++)
             numbered = !__builtin_mul_overflow(
                 block->count, space->groups[block->first_group + j].table.count, &block->count);
@@ -591,8 +587,7 @@ bool hn_space_contains(const struct hn_space *space, const uint16_t *choice)
 void hn_space_sample(const struct hn_space *space, struct hn_random *random, uint16_t *choice)
 {
     memcpy(choice, space->fixed, space->parameter_count * sizeof *choice);
-    for (size_t i = 0; i < space->group_count; i++) {
-        const struct hn_space_group *group = &space->groups[i];
+    HN_EACH_OF(group, space->groups, space->group_count) {
         if (group->open != NULL)
             hn_space_open_draw(group->open, random, choice);
         else

@@ -134,8 +134,7 @@ static void find_direction(struct maker *maker, const struct hn_space_level *lev
 
 static void choose_kinds(struct maker *maker, struct hn_space_level *level)
 {
-    for (size_t i = 0; i < level->step_count; i++) {
-        struct hn_space_step *step = &level->steps[i];
+    HN_EACH_OF(step, level->steps, level->step_count) {
         double keys = combinations_of(maker, step_slots(maker, step), level->parameter);
         double bits = keys * 64.0 * (double)level->words;
         double uses = combinations_of(maker, maker->bound, level->parameter) / keys;
@@ -249,8 +248,7 @@ static void make_parts(struct maker *maker, const struct hn_space_table *table)
 {
     struct hn_space_plan *plan = maker->plan;
     plan->key_words = table->words;
-    for (size_t i = 0; i < plan->level_count; i++) {
-        struct hn_space_level *level = &plan->levels[i];
+    HN_EACH_OF(level, plan->levels, plan->level_count) {
         const struct hn_space_field *field = hn_space_table_field(table, level->parameter);
         uint64_t *parts = hn_need_block(&plan->blocks, level->count, sizeof *parts);
         for (size_t j = 0; j < level->count; j++)

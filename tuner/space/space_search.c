@@ -455,8 +455,7 @@ static void list_used(struct hn_space_counts *counts, size_t depth, const size_t
     for (size_t i = depth; i < plan->level_count; i++) {
         const struct hn_space_level *below = &plan->levels[i];
         mark_used(&below->exports, level_of, depth, terms);
-        for (size_t j = 0; j < below->step_count; j++) {
-            const struct hn_space_step *step = &below->steps[j];
+        HN_EACH_OF(step, below->steps, below->step_count) {
             if (step->kind == HN_STEP_COMPUTED) {
                 mark_used(&step->after, level_of, depth, terms);
                 mark_used(&step->to_edge, level_of, depth, terms);

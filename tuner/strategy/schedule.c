@@ -100,8 +100,7 @@ static const struct hn_schedule_ticket *find_compiled(const struct hn_schedule *
     const struct hn_schedule_ticket *next = NULL;
     *known_ms = INFINITY;
     *unknown_ms = INFINITY;
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct hn_schedule_ticket *ticket = &schedule->tickets[i];
+    HN_EACH_OF(ticket, schedule->tickets, schedule->count) {
         bool known;
         if (!compiles(ticket) || isinf(ticket->start_ms))
             continue;
@@ -124,8 +123,7 @@ enum hn_schedule_event hn_schedule_next(struct hn_schedule *schedule, uint64_t *
     double known_ms, unknown_ms;
     const struct hn_schedule_ticket *compiled = find_compiled(schedule, &known_ms, &unknown_ms);
     const struct hn_schedule_ticket *finished = NULL;
-    for (size_t i = 0; i < schedule->count; i++) {
-        const struct hn_schedule_ticket *ticket = &schedule->tickets[i];
+    HN_EACH_OF(ticket, schedule->tickets, schedule->count) {
         if (!compiles(ticket) && (finished == NULL || ticket->compiled_ms < finished->compiled_ms))
             finished = ticket;
     }

@@ -340,8 +340,7 @@ static void make_targets(struct hn_surrogate *surrogate, size_t all)
     double cap = collect(surrogate, all);
     double sum = 0, squares = 0;
     size_t known = 0;
-    for (size_t i = 0; i < all; i++) {
-        double *target = &surrogate->targets[i];
+    HN_EACH_OF(target, surrogate->targets, all) {
         if (isnan(*target))
             continue;
         *target = *target < cap ? *target : cap;
@@ -353,8 +352,7 @@ static void make_targets(struct hn_surrogate *surrogate, size_t all)
     double variance = known > 0 ? squares / (double)known - mean * mean : 0;
     surrogate->scale = sqrt(fmax(variance, 1e-12));
     surrogate->best = INFINITY;
-    for (size_t i = 0; i < all; i++) {
-        double *target = &surrogate->targets[i];
+    HN_EACH_OF(target, surrogate->targets, all) {
         *target = (*target - mean) / surrogate->scale;
         if (*target < surrogate->best)
             surrogate->best = *target;
