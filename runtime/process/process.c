@@ -160,7 +160,7 @@ int hn_process_kill(struct hn_process *process)
 size_t hn_process_poll(struct hn_process *process, struct pollfd *fds)
 {
     size_t count = 0;
-    process->quiet = false;
+    process->quiet_ms = 0;
     if (process->channel.fd >= 0)
         fds[count++] = (struct pollfd){.fd = process->channel.fd, .events = POLLIN};
     if (process->output >= 0)
@@ -172,15 +172,16 @@ size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds)
 {
     struct pollfd now[2];
     size_t count = hn_process_poll(process, now);
-    process->quiet = count > 0;
+    bool quiet = count > 0;
     for (size_t i = 0; i < count; i++)
-        process->quiet = process->quiet && fds[i].fd == now[i].fd && fds[i].revents == 0;
+        quiet = quiet && fds[i].fd == now[i].fd && fds[i].revents == 0;
+    process->quiet_ms = quiet ? hn_now_ms() : 0;
     return count;
 }
 
 bool hn_process_is_quiet(const struct hn_process *process)
 {
-    return process->quiet && process->channel.input_size == 0;
+    return process->channel.input_size == 0 && hn_now_ms() - process->quiet_ms < 10;
 }
 
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size)
@@ -382,9 +383,8 @@ void hn_worker_compile(struct hn_channel *channel)
     struct hn_message ready, request;
     struct hn_error err = {0};
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
-    enum hn_status status = hn_nvrtc_open(&nvrtc, &err);
-    if (status != HN_OK) {
-        hn_worker_fail(channel, status, &err);
+    if (hn_nvrtc_open(&nvrtc, &err) != HN_OK) {
+        hn_worker_fail(channel, err.status, &err);
         return;
     }
     limit_memory();

@@ -32,8 +32,8 @@ struct hn_process {
     int output; /* read end of its stdout and stderr, -1 when closed */
     char tail[2048];
     size_t tail_size;
-    bool greeted; /* its hello came and fits */
-    bool quiet;   /* nothing came, said the last poll */
+    bool greeted;    /* its hello came and fits */
+    double quiet_ms; /* when the last poll found that nothing had come; 0: it did not */
 };
 
 void hn_process_init(struct hn_process *process);
@@ -56,7 +56,7 @@ size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
  * worst. */
 size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
 /* That there is nothing to read: of hundreds of workers few have said something, and listening to these costs
- * nothing. */
+ * nothing. What a poll found holds for 10 ms: a locked cache may hold this process up until a worker seems late. */
 bool hn_process_is_quiet(const struct hn_process *process);
 
 /* Reads what it printed, without blocking. */

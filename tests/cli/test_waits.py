@@ -114,6 +114,21 @@ class Waits(double.Case):
         self.ends(process, signal.SIGINT, rf"hone: interrupted while cache '{re.escape(str(self.cache))}' was locked by another "
                                           "process; what it was to be given last is not kept\n$")
 
+    def test_of_hone_itself_make_no_worker_late(self):
+        """What workers sent while another process had the cache locked is read before their time is held against them."""
+        points = self.cheap_config(8, 8)
+        process = self.start("tune", self.config, "--full", "--json", "--quiet", "--run-timeout", "2", "--events", self.events,
+                             HONE_DOUBLE_WAIT_US="1000")
+        database = sqlite3.connect(self.cache, timeout=20, isolation_level=None)
+        self.addCleanup(database.close)
+        for seen in (4, 24):
+            self.wait_for_events(seen, process)
+            database.execute("BEGIN IMMEDIATE")
+            time.sleep(2.5)
+            database.execute("ROLLBACK")
+        result, = json.loads(process.communicate()[0])
+        self.assertEqual(result["outcomes"], {"ok": points})
+
 
 class Lock(double.Case):
     """The lock of a GPU is one for all users of the machine."""
