@@ -59,6 +59,7 @@ class Inputs(double.Case):
   - {name: vectors, type: float32x4, count: 6, role: inout}
   - {name: halves, type: bfloat16, count: 4}
   - {name: bytes, type: uint8, file: x.bin, count: 16}
+  - {name: index, type: int32, count: 4, fill: arange}
   - {name: starts, type: int32, count: 11, fill: "csr_rows(3, 0.5)"}
   - {name: columns, type: int32, count: 30, fill: "csr_columns(starts, 7)"}
 """))
@@ -67,11 +68,12 @@ class Inputs(double.Case):
         files = {file["argument"]: file for file in found["problems"][0]["files"]}
         self.assertEqual(files["vectors"], {"argument": "vectors", "file": "in/vectors.npy", "type": "float32", "shape": [6, 4]})
         expected = {"rows": ("<i2", (3, 5)), "vectors": ("<f4", (6, 4)), "halves": ("<u2", (4,)), "bytes": ("|u1", (16,)),
-                    "starts": ("<i4", (11,)), "columns": ("<i4", (30,)), "x": ("<f4", (8,))}
+                    "index": ("<i4", (4,)), "starts": ("<i4", (11,)), "columns": ("<i4", (30,)), "x": ("<f4", (8,))}
         self.assertEqual(set(files), set(expected))
         arrays = {name: read_npy(self.folder / "in" / f"{name}.npy") for name in expected}
         self.assertEqual({name: array[:2] for name, array in arrays.items()}, expected)
         self.assertEqual(arrays["bytes"][2], b"0123456789abcdef")
+        self.assertEqual(arrays["index"][2], struct.pack("<4i", 0, 1, 2, 3))
         starts, columns = struct.unpack("<11i", arrays["starts"][2]), struct.unpack("<30i", arrays["columns"][2])
         self.assertEqual((starts[0], starts[-1], list(starts)), (0, 30, sorted(starts)))
         for begin, end in zip(starts, starts[1:]):

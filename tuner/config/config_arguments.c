@@ -168,8 +168,7 @@ static void read_fill(struct hn_reader *reader, const struct hn_yaml *node, void
     size_t length = strcspn(node->text, "( ");
     snprintf(name, sizeof name, "%.*s", (int)length, node->text);
     if (strcmp(node->text, "arange") == 0) {
-        fill->kind = HN_FILL_IOTA;
-        fill->numbers[0] = 0;
+        *fill = (struct hn_fill){.kind = HN_FILL_IOTA, .numbers = {0, 1}};
         return;
     }
     size_t kind =
