@@ -79,16 +79,11 @@ struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b)
     return hn_hash_bytes(both, sizeof both);
 }
 
-void hn_keys_init(struct hn_keys *keys, size_t stride)
-{
-    *keys = (struct hn_keys){.stride = stride};
-}
-
 void hn_keys_finish(struct hn_keys *keys)
 {
     free(keys->bytes);
     free(keys->slots);
-    hn_keys_init(keys, keys->stride);
+    *keys = (struct hn_keys){.stride = keys->stride};
 }
 
 const void *hn_keys_at(const struct hn_keys *keys, uint32_t number)

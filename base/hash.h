@@ -25,7 +25,7 @@ struct hn_hash hn_hash_string(const char *string);
 struct hn_hash hn_hash_join(const struct hn_hash *a, const struct hn_hash *b);
 
 /* A set of byte strings of one size, numbered in the order added: a hash table with open addressing, a few bytes a key
- * beside the key. Memory that cannot be had ends the process, as with hn_need. */
+ * beside the key. Begin with the size as `stride`, all else zero. Without memory the process ends, as with hn_need. */
 struct hn_keys {
     unsigned char *bytes; /* stride of each, one behind the other */
     size_t stride;
@@ -36,7 +36,6 @@ struct hn_keys {
 
 #define HN_NO_KEY UINT32_MAX
 
-void hn_keys_init(struct hn_keys *keys, size_t stride);
 void hn_keys_finish(struct hn_keys *keys);
 /* The number of a key, which is added (copied) where it is not there. */
 uint32_t hn_keys_add(struct hn_keys *keys, const void *key);

@@ -454,12 +454,11 @@ static void read_file(struct hn_reader *reader, const struct hn_yaml *node, stru
 static void read_sizes(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_family *family)
 {
-    struct size_list list = {.family = family};
+    struct size_list list = {.family = family, .seen.stride = sizeof(struct hn_hash)};
     if (node == NULL || hn_failed(reader->err))
         return;
     family->sizes = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->sizes);
     family->weights = hn_need(HN_FAMILY_SIZES_MOST, sizeof *family->weights);
-    hn_keys_init(&list.seen, sizeof(struct hn_hash));
     const struct hn_yaml *item = node->kind == HN_YAML_SEQUENCE ? node->child : NULL;
     for (; item != NULL && !hn_failed(reader->err); item = item->next)
         read_size(reader, item, &list);

@@ -46,9 +46,9 @@ static void begin(const struct hn_space *space, const struct hn_records *records
         .lower_bounds = hn_need_block(&memory, room, sizeof *evidence->lower_bounds),
         .numbers = hn_need_block(&memory, room, sizeof *evidence->numbers),
         .best = SIZE_MAX,
+        .points.stride = parameters * sizeof(uint16_t),
     };
     evidence->memory = memory;
-    hn_keys_init(&evidence->points, parameters * sizeof(uint16_t));
 }
 
 static void find_best(struct hn_evidence *evidence, bool compiling)

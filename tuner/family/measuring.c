@@ -55,10 +55,9 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
 {
     struct hn_matrix *matrix = measuring->matrix;
     uint16_t choice[hn_space_parameter_count(space) + 1];
-    struct hn_keys seen;
+    struct hn_keys seen = {.stride = sizeof choice};
     unsigned *sizes = NULL; /* at which each was measured */
     memset(choice, 0, sizeof choice);
-    hn_keys_init(&seen, sizeof choice);
     for (size_t i = 0; i < count; i++)
         for (size_t r = 0; r < known[i].count; r++) {
             const struct hn_record *record = &known[i].items[r];

@@ -698,7 +698,7 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     live->workers = workers;
     live->pool = workers->pool;
     live->started_ms = hn_now_ms();
-    hn_keys_init(&live->references, sizeof(struct hn_hash));
+    live->references.stride = sizeof(struct hn_hash);
     while (!hn_workers_open_lead(workers, false, err) && !hn_failed(err))
         hn_live_sleep(live, err);
     if (!hn_failed(err)) {

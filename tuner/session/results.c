@@ -21,8 +21,7 @@ enum { CODE_BYTES = 32 };
 
 void hn_tickets_init(struct hn_tickets *tickets)
 {
-    *tickets = (struct hn_tickets){0};
-    hn_keys_init(&tickets->codes, CODE_BYTES);
+    *tickets = (struct hn_tickets){.codes.stride = CODE_BYTES};
 }
 
 static void tickets_land(struct hn_tickets *tickets, size_t number)

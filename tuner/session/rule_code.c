@@ -215,12 +215,12 @@ static void take(struct making *making, size_t number, struct hn_error *err)
 void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs,
                        struct hn_error *err)
 {
-    struct making making = {.code = code, .programs = programs};
+    struct making making = {
+        .code = code, .programs = programs, .hashes.stride = sizeof(struct hn_hash)};
     *programs = (struct hn_rule_programs){.count = 0};
     hn_rule_code_list(code->plan, code->rule, &making.list, err);
     const size_t count = programs->count = making.list.count;
     bool *asked = hn_need(count, sizeof *asked);
-    hn_keys_init(&making.hashes, sizeof(struct hn_hash));
     for (size_t i = 0; i < count; i++)
         asked[i] = ask(&making, i, err);
     for (size_t i = 0; i < count; i++)

@@ -217,7 +217,7 @@ static void index_points(struct simulated *simulated, const char *path, struct h
     uint64_t size = hn_space_size(space);
     uint16_t choice[hn_space_parameter_count(space) + 1];
     struct hn_error unfit = {.status = HN_OK};
-    hn_keys_init(&simulated->points, hn_space_parameter_count(space) * sizeof(uint16_t));
+    simulated->points.stride = hn_space_parameter_count(space) * sizeof(uint16_t);
     simulated->record_of_point = hn_need(records->count, sizeof *simulated->record_of_point);
     for (size_t i = 0; i < records->count; i++)
         if (hn_space_choice(space, &records->items[i].point, choice,

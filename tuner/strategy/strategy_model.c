@@ -356,7 +356,7 @@ static struct hn_strategy *create(const struct hn_search *search)
     init_candidates(&strategy->candidates, &strategy->surrogate.encoding,
                     &strategy->surrogate.gaussian, CANDIDATES);
     size_t width = strategy->trail.width;
-    hn_keys_init(&strategy->prices.programs, width * sizeof(uint16_t));
+    strategy->prices.programs.stride = width * sizeof(uint16_t);
     if (search->unread != NULL) {
         strategy->prices.unread = hn_need(width, sizeof(bool));
         memcpy(strategy->prices.unread, search->unread, width * sizeof(bool));

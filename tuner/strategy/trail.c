@@ -14,10 +14,10 @@ void hn_trail_init(struct hn_trail *trail, const struct hn_search *search)
     *trail = (struct hn_trail){
         .space = search->space,
         .width = width,
+        .points.stride = width * sizeof(uint16_t),
         .random = hn_random_seeded(search->seed),
         .neighbours = hn_need((limit + 1) * width, sizeof *trail->neighbours),
     };
-    hn_keys_init(&trail->points, width * sizeof(uint16_t));
 }
 
 void hn_trail_finish(struct hn_trail *trail)
