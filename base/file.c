@@ -83,6 +83,13 @@ void hn_files_visit(const char *path, const char *const *ends,
     free(entries);
 }
 
+void hn_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 int hn_file_open(const char *path, const char **reason)
 {
     struct stat about;
@@ -102,8 +109,7 @@ int hn_file_open(const char *path, const char **reason)
         *reason = wrong_kind(about.st_mode);
     if (*reason == NULL)
         return fd;
-    if (fd >= 0)
-        close(fd);
+    hn_close(&fd);
     return -1;
 }
 
@@ -270,8 +276,7 @@ static int lock_folder(int base, const char *name)
     if (folder >= 0 && fstat(folder, &is) == 0 && is.st_uid == geteuid() &&
         flock(folder, LOCK_EX | LOCK_NB) == 0)
         return folder;
-    if (folder >= 0)
-        close(folder);
+    hn_close(&folder);
     return -1;
 }
 
@@ -306,8 +311,7 @@ enum hn_status hn_scratch_make(struct hn_scratch *scratch, struct hn_error *err)
         scratch->lock = lock_folder(AT_FDCWD, scratch->path);
         if (scratch->lock >= 0 && access(scratch->path, F_OK) == 0)
             return HN_OK;
-        if (scratch->lock >= 0)
-            close(scratch->lock);
+        hn_close(&scratch->lock);
     }
     return hn_fail(err, HN_ERUN,
                    "no folder for temporary files can be made in %s: %s; set TMPDIR to a folder "

@@ -36,6 +36,8 @@ enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t 
 /* Writes through a temporary file beside path and renames it, so that path never holds half of it. */
 enum hn_status hn_file_write(const char *path, const void *data, size_t size, struct hn_error *err);
 
+/* Closes it, where there is one, and forgets it: -1 is none. */
+void hn_close(int *fd);
 /* All of it, however many calls that takes; false with errno set. */
 bool hn_file_write_all(int fd, const void *data, size_t size);
 

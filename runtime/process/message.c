@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/schema.h"
@@ -362,8 +362,7 @@ void hn_channel_init(struct hn_channel *channel, int fd)
 
 void hn_channel_finish(struct hn_channel *channel)
 {
-    if (channel->fd >= 0)
-        close(channel->fd);
+    hn_close(&channel->fd);
     free(channel->input);
     *channel = (struct hn_channel){.fd = -1};
 }

@@ -116,8 +116,7 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
                      : hn_fail(err, HN_ERUN, "a worker process cannot be started: %s",
                                errno == EINVAL ? "too few descriptors are allowed (ulimit -n)"
                                                : strerror(errno));
-    if (channel >= 0)
-        close(channel);
+    hn_close(&channel);
     close(output[1]);
     if (status != HN_OK)
         hn_process_kill(process);
@@ -151,9 +150,7 @@ int hn_process_kill(struct hn_process *process)
     }
     hn_process_drain(process);
     hn_channel_finish(&process->channel);
-    if (process->output >= 0)
-        close(process->output);
-    process->output = -1;
+    hn_close(&process->output);
     return wait_status;
 }
 
@@ -205,10 +202,8 @@ void hn_process_drain(struct hn_process *process)
             hn_process_note_output(process, data, (size_t)n);
             continue;
         }
-        if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-            close(process->output);
-            process->output = -1;
-        }
+        if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            hn_close(&process->output);
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/run.h"
 #include "base/text.h"
 #include "cache/store/store_roofs.h"
@@ -103,8 +103,7 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
         hn_context_finish(&context);
     }
     hn_turn_end(lock);
-    if (lock >= 0)
-        close(lock);
+    hn_close(&lock);
     hn_image_finish(&image);
 }
 

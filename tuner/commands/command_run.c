@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "cache/record/record.h"
 #include "runtime/bench/arena.h"
@@ -413,8 +413,7 @@ static void run_all(struct once *once, struct hn_error *err)
     once->lock = hn_turn_open(once->device.uuid, NULL);
     for (size_t i = 0; !hn_failed(err) && i < once->given->config->problem_count; i++)
         run_problem(once, i, err);
-    if (once->lock >= 0)
-        close(once->lock);
+    hn_close(&once->lock);
     if (!hn_failed(err))
         hn_show_alone(once->given, make_document(once), NULL, err);
     if (!hn_failed(err) && once->wrong != NULL)

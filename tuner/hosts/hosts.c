@@ -109,13 +109,6 @@ static struct hn_host_file *find_next_file(const struct hn_host *host)
     return file;
 }
 
-static void close_file(struct hn_host_file *file)
-{
-    if (file->fd >= 0)
-        close(file->fd);
-    file->fd = -1;
-}
-
 /* A file that cannot be read any more ends early: the host finds that it is not what was named. */
 static void send_file(struct hn_host *host, struct hn_host_file *file)
 {
@@ -130,7 +123,7 @@ static void send_file(struct hn_host *host, struct hn_host_file *file)
         size_t size = n > 0 ? (size_t)n : 0;
         hn_link_put(&host->link, HN_LINK_PART, 0, data, size);
         if (size == 0) {
-            close_file(file);
+            hn_close(&file->fd);
             file->state = FILE_THERE;
             return;
         }
@@ -158,11 +151,8 @@ static void move_files(struct hn_host *host)
 
 static void close_ends(struct hn_host_worker *worker)
 {
-    if (worker->channel >= 0)
-        close(worker->channel);
-    if (worker->output >= 0)
-        close(worker->output);
-    worker->channel = worker->output = -1;
+    hn_close(&worker->channel);
+    hn_close(&worker->output);
     hn_bytes_finish(&worker->pending);
 }
 
@@ -291,7 +281,7 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
     lose_workers(host);
     for (struct hn_host_file *file = host->files; file != NULL; file = file->next) {
-        close_file(file);
+        hn_close(&file->fd);
         file->state = FILE_NEW;
     }
     hn_link_finish(&host->link);
@@ -715,7 +705,7 @@ static void free_hosts(struct hn_hosts *hosts)
         while (host->files != NULL) {
             struct hn_host_file *file = host->files;
             host->files = file->next;
-            close_file(file);
+            hn_close(&file->fd);
             free(file->path);
             free(file);
         }
@@ -729,8 +719,7 @@ static void free_hosts(struct hn_hosts *hosts)
         free((char *)host->options.run);
         free((char *)host->options.hone);
     }
-    if (hosts->wake >= 0)
-        close(hosts->wake);
+    hn_close(&hosts->wake);
     pthread_mutex_destroy(&hosts->lock);
     free(hosts->items);
     free(hosts->fds);

@@ -114,9 +114,7 @@ static bool take_offer(struct files *files, struct hn_link *link, const struct h
     if (strspn(text, "0123456789abcdef") < DIGITS)
         return false;
     snprintf(files->hash.hex, sizeof files->hash.hex, "%.*s", DIGITS, text);
-    if (files->fd >= 0)
-        close(files->fd);
-    files->fd = -1;
+    hn_close(&files->fd);
     snprintf(own, sizeof own, "%s/%s", files->folder.path, files->hash.hex);
     /* Without a folder none is wanted: who is to read it says what it lacks. */
     char there = hn_hash_is(text + DIGITS, files->hash.hex, &reason) || !files->made;
@@ -137,8 +135,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
     if (kept && frame->size > 0)
         return;
     snprintf(own, sizeof own, "%s/%s", files->folder.path, files->hash.hex);
-    close(files->fd);
-    files->fd = -1;
+    hn_close(&files->fd);
     if (!kept || !hn_hash_is(own, files->hash.hex, &reason))
         unlink(own);
 }
@@ -165,8 +162,7 @@ static void forward_output(struct node *node, struct node_worker *worker)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n <= 0) {
-            close(worker->process.output);
-            worker->process.output = -1;
+            hn_close(&worker->process.output);
             return;
         }
         if (hn_bytes_size(&node->link.output) < HN_QUEUED_MOST)
@@ -330,8 +326,7 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     }
     while (node.workers != NULL)
         end_worker(&node, node.workers);
-    if (node.files.fd >= 0)
-        close(node.files.fd);
+    hn_close(&node.files.fd);
     if (node.files.made)
         hn_scratch_remove(&node.files.folder);
     hn_link_finish(&node.link);

@@ -129,8 +129,7 @@ static void start_command(const struct programs *programs, const struct build *b
     int log = open(command->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     hn_process_spawn(&command->process.pid, "env", (char *const *)words, (int[]){-1, log, log}, 3,
                      true);
-    if (log >= 0)
-        close(log);
+    hn_close(&log);
     hn_blocks_finish(&memory);
 }
 
@@ -613,8 +612,7 @@ static void close_programs(struct hn_backend *backend)
     struct programs *programs = (struct programs *)backend;
     drop_builds(programs, TAKEN);
     regfree(&programs->regex);
-    if (programs->lock >= 0)
-        close(programs->lock);
+    hn_close(&programs->lock);
     free(programs);
 }
 

@@ -9,7 +9,7 @@
  * What lies there is nobody's word: a file that is no regular one, a link or a hard link is not touched. Who has the lock
  * writes its number and the time into the file, to be told to those that wait. */
 
-/* The lock of a device, to be closed with close(); -1 when there is none, which the others take: that must not end a run.
+/* The lock of a device, for hn_close(); -1 when there is none, which the others take: that must not end a run.
  * warning: why there is none, what that means and what to do; where it is NULL, that is said on stderr. */
 int hn_turn_open(const char *uuid, char warning[512]);
 

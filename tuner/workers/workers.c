@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/run.h"
 
@@ -626,12 +626,10 @@ void hn_workers_destroy(struct hn_workers *workers)
     hn_compile_pool_destroy(workers->pool);
     if (workers->whole == NULL) {
         hn_hosts_destroy(workers->hosts);
-        if (workers->wakeup >= 0)
-            close(workers->wakeup);
+        hn_close(&workers->wakeup);
         free(workers->lock);
     }
-    if (wakeup >= 0)
-        close(wakeup);
+    hn_close(&wakeup);
     free(workers->fds);
     free(workers);
 }
