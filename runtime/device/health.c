@@ -232,18 +232,14 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
 
 void hn_slowdowns_describe(unsigned set, char *text, size_t size)
 {
-    size_t length = 0;
     const char *last = "";
     text[0] = '\0';
     for (size_t i = 0; i < SLOWDOWN_COUNT; i++) {
+        const size_t length = strlen(text);
         if ((set & slowdowns[i].bit) == 0 || strcmp(slowdowns[i].meaning, last) == 0)
             continue;
-        int n = snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "",
-                         slowdowns[i].meaning);
         last = slowdowns[i].meaning;
-        length += n > 0 ? (size_t)n : 0;
-        if (length >= size)
-            return;
+        snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", last);
     }
 }
 
