@@ -248,7 +248,7 @@ enum hn_status hn_store_check(struct hn_store *store, struct hn_text *report, st
  * caches the one with fewer records of it lacks the last ones. The position of a record is its place in its session. */
 
 /* An object of all sessions that got a record after `last_record` (an id), with 0 of all there are: of each by its origin "id",
- * "records" and "rule" (whether it has one, of a family). Sticky; NULL after a failure. */
+ * "records" and "rule" (whether it has one, of a family). Sticky. */
 json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct hn_error *err);
 /* The id of the newest, and where it is asked for that of the newest session; 0: there is none. Sticky. */
 int64_t hn_store_last_record(struct hn_store *store, int64_t *session, struct hn_error *err);

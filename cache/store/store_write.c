@@ -430,11 +430,7 @@ json_t *hn_store_get_extents(struct hn_store *store, int64_t last_record, struct
                      json_pack("{s:I, s:I, s:b}", "id", (json_int_t)hn_column_integer(statement, 0),
                                "records", (json_int_t)hn_column_integer(statement, 2), "rule",
                                hn_column_integer(statement, 3) != 0));
-    json_t *extents = hn_made(all, err);
-    if (!hn_failed(err))
-        return extents;
-    json_decref(extents);
-    return NULL;
+    return hn_made(all, err);
 }
 
 /* Of what another cache says. */
