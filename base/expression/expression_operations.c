@@ -618,11 +618,6 @@ static bool bound_select(struct hn_term *term, const struct hn_term *a, const st
 }
 
 const struct hn_operation_form hn_operation_forms[HN_OP_COUNT] = {
-    [HN_OP_CONSTANT] = {""},
-    [HN_OP_TABLE] = {""},
-    [HN_OP_NAME] = {""},
-    [HN_OP_SKIP_UNLESS] = {""},
-    [HN_OP_SKIP_IF] = {""},
     [HN_OP_AND] = {"and", 2, 0, "&&", {bound_truth}, {1, 1}, false},
     [HN_OP_OR] = {"or", 2, 0, "||", {bound_truth}, {1, 1}, false},
     [HN_OP_SELECT] = {"if", 3, 0, "?", {bound_select}, {0, 0}, false},

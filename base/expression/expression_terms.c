@@ -60,7 +60,7 @@ static size_t find_place(const struct hn_terms *terms, const struct hn_term *ter
 
 static bool grow(struct hn_terms *terms)
 {
-    size_t capacity = terms->capacity == 0 ? 64 : 2 * terms->capacity;
+    size_t capacity = terms->index_size == 0 ? 64 : terms->index_size;
     struct hn_term *items = realloc(terms->items, capacity * sizeof *items);
     if (items != NULL)
         terms->items = items;
@@ -71,7 +71,6 @@ static bool grow(struct hn_terms *terms)
         return false;
     }
     free(terms->index);
-    terms->capacity = capacity;
     terms->index = index;
     terms->index_size = 2 * capacity;
     for (size_t i = 0; i < terms->index_size; i++)
@@ -84,7 +83,7 @@ static bool grow(struct hn_terms *terms)
 /* The number of the term, which is new or was there before. Its slots are those in scratch. */
 static int intern(struct hn_terms *terms, const struct hn_term *term)
 {
-    if (terms->count == terms->capacity && !grow(terms))
+    if (terms->count == terms->index_size / 2 && !grow(terms))
         return -1;
     size_t place = find_place(terms, term);
     if (terms->index[place] >= 0)

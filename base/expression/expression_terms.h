@@ -66,14 +66,13 @@ struct hn_domain {
 struct hn_terms {
     struct hn_term *items;
     size_t count;
-    size_t capacity;
     const struct hn_domain *domains; /* borrowed */
     size_t slot_count;
     size_t slot_words; /* of a set of slots */
     struct hn_value *values;
     uint64_t *scratch;
     int *index; /* finds equal terms */
-    size_t index_size;
+    size_t index_size; /* twice what items has room for */
     const uint64_t *bound; /* the slots of hn_terms_possible */
     unsigned round;        /* of calls of it */
     struct hn_blocks blocks;
