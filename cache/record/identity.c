@@ -2,7 +2,6 @@
 #include "cache/record/record.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -3,7 +3,6 @@
 #include "runtime/bench/support_host.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* The text of the support kernels that the host runs, too. */
 #include "runtime/bench/support_grid.cuh"
