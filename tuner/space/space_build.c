@@ -192,18 +192,13 @@ static void decide(struct hn_space_problem *problem, size_t conjunct)
     problem->empty = problem->empty || truth != wanted;
 }
 
-static size_t end_of(const struct hn_space_problem *problem)
-{
-    return problem->failing == SIZE_MAX ? problem->limit : problem->failing + 1;
-}
-
 /* Decides conjuncts over one open slot at most, as long as that closes others. Goes on where no
  * point is left, for what may fail. */
 static void fold(struct hn_space_problem *problem)
 {
     for (bool closed = true; closed;) {
         closed = false;
-        for (size_t i = 0; i < end_of(problem); i++) {
+        for (size_t i = 0; i < problem->limit; i++) {
             if (problem->folded[i])
                 continue;
             size_t slot = open_slot(problem, i);
@@ -264,13 +259,13 @@ static void problem_init(struct hn_space_problem *problem, const struct hn_space
     place_domains(problem);
     fold(problem);
     /* without a point there is nothing to check, and all that was not folded may fail */
-    for (size_t i = 0; i < end_of(problem) && problem->empty; i++)
+    for (size_t i = 0; i < problem->limit && problem->empty; i++)
         problem->may_fail[i] = problem->may_fail[i] || !problem->folded[i];
     if (problem->empty)
         return;
     if (!hn_terms_init(&problem->terms, problem->domains, demands->slot_count))
         hn_needed(NULL);
-    for (size_t i = 0; i < end_of(problem); i++)
+    for (size_t i = 0; i < problem->limit; i++)
         if (!problem->folded[i])
             add_check(problem, i);
 }
@@ -360,7 +355,7 @@ static bool find_failing(const struct hn_space_demands *demands, size_t conjunct
 {
     struct hn_space_problem problem;
     struct hn_space_parts parts = {0};
-    problem_init(&problem, demands, conjunct, conjunct);
+    problem_init(&problem, demands, conjunct + 1, conjunct);
     bool fails = !problem.empty;
     if (fails) {
         for (size_t i = 0; i < demands->space->parameter_count; i++)

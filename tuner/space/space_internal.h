@@ -146,8 +146,8 @@ struct hn_space_check {
     const uint64_t *slots; /* parameters with more than one value that it depends on */
 };
 
-/* Points at which the first `limit` conjuncts hold, and conjunct `failing` (SIZE_MAX: none) has no value. Among the first
- * ones no value is as good as false. */
+/* Points at which the first `limit` conjuncts hold, but for conjunct `failing` (SIZE_MAX: none), the last of them, which has
+ * no value. Among the others no value is as good as false. */
 struct hn_space_problem {
     const struct hn_space_demands *demands;
     size_t limit;
