@@ -120,19 +120,12 @@ static const uint64_t *slots_of(const struct hn_space_problem *problem, size_t c
     return problem->demands->slots + conjunct * problem->demands->slot_words;
 }
 
-/* The next slot of the set from `slot` on; SIZE_MAX after the last. */
-static size_t next_slot(const struct hn_space_problem *problem, const uint64_t *slots, size_t slot)
-{
-    return hn_first_bit(slots, problem->demands->slot_words, slot);
-}
-
 /* The conjunct's only slot with several values; SIZE_MAX: none, SIZE_MAX - 1: more than one. */
 static size_t open_slot(const struct hn_space_problem *problem, size_t conjunct)
 {
     const uint64_t *slots = slots_of(problem, conjunct);
     size_t open = SIZE_MAX;
-    for (size_t slot = next_slot(problem, slots, 0); slot != SIZE_MAX;
-         slot = next_slot(problem, slots, slot + 1)) {
+    HN_EACH_BIT(slot, slots, problem->demands->slot_words) {
         if (problem->domains[slot].count == 1)
             continue;
         if (open != SIZE_MAX)
@@ -147,8 +140,7 @@ static size_t relied_on(const struct hn_space_problem *problem, size_t conjunct)
 {
     const uint64_t *slots = slots_of(problem, conjunct);
     size_t last = 0;
-    for (size_t slot = next_slot(problem, slots, 0); slot != SIZE_MAX;
-         slot = next_slot(problem, slots, slot + 1))
+    HN_EACH_BIT(slot, slots, problem->demands->slot_words)
         if (problem->restricted_by[slot] > last)
             last = problem->restricted_by[slot];
     return last;
@@ -226,8 +218,7 @@ static void mark_slots(struct hn_space_problem *problem, struct hn_space_check *
         return;
     }
     const uint64_t *slots = slots_of(problem, check->conjunct);
-    for (size_t slot = next_slot(problem, slots, 0); slot != SIZE_MAX;
-         slot = next_slot(problem, slots, slot + 1))
+    HN_EACH_BIT(slot, slots, words)
         if (problem->domains[slot].count > 1)
             marked[slot / 64] |= (uint64_t)1 << (slot % 64);
 }
@@ -282,6 +273,7 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
                        size_t *root)
 {
     size_t count = problem->demands->space->parameter_count;
+    size_t words = problem->demands->slot_words;
     size_t parameter = 0, check = 0;
     for (size_t i = 0; i < count; i++) {
         if (find_root(root, i) != i || problem->domains[i].count == 1)
@@ -294,7 +286,7 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
                 parts->parameters[parameter++] = j;
         part->parameter_count = (size_t)(parts->parameters + parameter - part->parameters);
         for (size_t j = 0; j < problem->check_count; j++) {
-            size_t first = next_slot(problem, problem->checks[j].slots, 0);
+            size_t first = hn_first_bit(problem->checks[j].slots, words, 0);
             if (first < count && find_root(root, first) == i)
                 parts->checks[check++] = j;
         }
@@ -305,6 +297,7 @@ static void list_parts(struct hn_space_parts *parts, const struct hn_space_probl
 static void parts_init(struct hn_space_parts *parts, struct hn_space_problem *problem)
 {
     size_t count = problem->demands->space->parameter_count;
+    size_t words = problem->demands->slot_words;
     struct hn_blocks *blocks = &problem->blocks;
     size_t *root = hn_need_block(blocks, count, sizeof *root);
     *parts = (struct hn_space_parts){
@@ -315,8 +308,8 @@ static void parts_init(struct hn_space_parts *parts, struct hn_space_problem *pr
         root[i] = i;
     for (size_t i = 0; i < problem->check_count; i++) {
         const uint64_t *slots = problem->checks[i].slots;
-        size_t first = next_slot(problem, slots, 0);
-        for (size_t slot = first; slot < count; slot = next_slot(problem, slots, slot + 1)) {
+        size_t first = hn_first_bit(slots, words, 0);
+        HN_EACH_BIT(slot, slots, words) {
             size_t a = find_root(root, first), b = find_root(root, slot);
             /* The lower number is the root, so that a part is known by its first parameter. */
             root[a < b ? b : a] = a < b ? a : b;

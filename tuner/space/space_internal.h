@@ -204,6 +204,10 @@ static inline size_t hn_first_bit(const uint64_t *words, size_t word_count, size
     return SIZE_MAX;
 }
 
+/* For each bit that is set, from the lowest on. */
+#define HN_EACH_BIT(bit, words, word_count)                                                                            \
+    for (size_t bit = hn_first_bit(words, word_count, 0); bit != SIZE_MAX; bit = hn_first_bit(words, word_count, bit + 1))
+
 /* space_plan.c: how the valid points over some parameters are looked for. Parameters are bound one after another,
  * one a level; a level's steps take away those of its values with which a check cannot pass any more. All that a step needs
  * of the levels above is computed there, when their parameter is bound. */

@@ -352,11 +352,9 @@ static size_t completed_at(const struct guess *guess, size_t check)
 {
     const uint64_t *slots = guess->problem->checks[guess->part->checks[check]].slots;
     size_t last = 0;
-    for (size_t i = 0; i < guess->problem->terms.slot_words; i++)
-        for (uint64_t bits = slots[i]; bits != 0; bits &= bits - 1) {
-            size_t rank = guess->rank[64 * i + (size_t)__builtin_ctzll(bits)];
-            last = rank > last ? rank : last;
-        }
+    HN_EACH_BIT(slot, slots, guess->problem->terms.slot_words)
+        if (guess->rank[slot] > last)
+            last = guess->rank[slot];
     return last;
 }
 

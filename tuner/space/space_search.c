@@ -150,13 +150,11 @@ static void cut_range(struct hn_space_search *search, const struct hn_space_leve
 static void cut_each(struct hn_space_search *search, const struct hn_space_level *level,
                      const struct hn_space_step *step, uint64_t *mask)
 {
-    for (size_t i = 0; i < level->words; i++)
-        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
-            size_t position = 64 * i + (size_t)__builtin_ctzll(bits);
-            search->steps += cost_of(step);
-            if (!passes(search, level, step, position))
-                mask[i] &= ~(bits & -bits);
-        }
+    HN_EACH_BIT(position, mask, level->words) {
+        search->steps += cost_of(step);
+        if (!passes(search, level, step, position))
+            mask[position / 64] &= ~((uint64_t)1 << (position % 64));
+    }
 }
 
 /* Takes away what does not pass. */
@@ -255,18 +253,17 @@ enum hn_walk hn_space_walk(struct hn_space_search *search, size_t depth,
         return search->point_count >= limits->points ? HN_WALK_ENOUGH : HN_WALK_DONE;
     }
     const uint64_t *mask = search->masks + level->mask_at;
-    for (size_t i = 0; i < level->words; i++)
-        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
-            /* Before each value: below it nothing may be left after much work, and so on through
-             * all of them. */
-            if (search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0 ||
-                atomic_load(&search->plan->problem->demands->space->abandoned))
-                return HN_WALK_TOO_LONG;
-            bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
-            enum hn_walk walk = hn_space_walk(search, depth + 1, limits);
-            if (walk != HN_WALK_DONE)
-                return walk;
-        }
+    HN_EACH_BIT(position, mask, level->words) {
+        /* Before each value: below it nothing may be left after much work, and so on through all of
+         * them. */
+        if (search->steps > limits->steps + 4 * search->point_count || hn_interrupted() != 0 ||
+            atomic_load(&search->plan->problem->demands->space->abandoned))
+            return HN_WALK_TOO_LONG;
+        bind(search, depth, position);
+        enum hn_walk walk = hn_space_walk(search, depth + 1, limits);
+        if (walk != HN_WALK_DONE)
+            return walk;
+    }
     return HN_WALK_DONE;
 }
 
@@ -548,14 +545,13 @@ static double count_each(struct hn_space_counts *counts, struct hn_space_search 
         return 0;
     if (depth + 1 == search->plan->level_count)
         return (double)count_candidates(search, depth);
-    for (size_t i = 0; i < level->words; i++)
-        for (uint64_t bits = mask[i]; bits != 0; bits &= bits - 1) {
-            bind(search, depth, 64 * i + (size_t)__builtin_ctzll(bits));
-            double below = count_below(counts, search, depth + 1, most_steps);
-            if (below < 0)
-                return -1;
-            total += below;
-        }
+    HN_EACH_BIT(position, mask, level->words) {
+        bind(search, depth, position);
+        double below = count_below(counts, search, depth + 1, most_steps);
+        if (below < 0)
+            return -1;
+        total += below;
+    }
     return total;
 }
 
@@ -604,8 +600,7 @@ static void bind_containing(struct hn_space_counts *counts, struct hn_space_sear
     const uint64_t *mask = search->masks + level->mask_at;
     bool is_last = depth + 1 == search->plan->level_count;
     size_t last = SIZE_MAX;
-    for (size_t at = hn_first_bit(mask, level->words, 0); at != SIZE_MAX;
-         at = hn_first_bit(mask, level->words, at + 1)) {
+    HN_EACH_BIT(at, mask, level->words) {
         bind(search, depth, at);
         double below = is_last ? 1 : count_below(counts, search, depth + 1, UINT64_MAX);
         last = below > 0 ? at : last;
@@ -954,8 +949,7 @@ static bool find_first(struct hn_space_search *search, size_t depth, const int *
     const struct hn_space_level *level = &search->plan->levels[depth];
     const uint64_t *mask = search->masks + level->mask_at;
     int value = wanted != NULL ? wanted[level->parameter] : -1;
-    for (size_t at = hn_first_bit(mask, level->words, 0); at != SIZE_MAX;
-         at = hn_first_bit(mask, level->words, at + 1)) {
+    HN_EACH_BIT(at, mask, level->words) {
         if (value >= 0 &&
             value != hn_space_problem_index(search->plan->problem, level->parameter, at))
             continue;
