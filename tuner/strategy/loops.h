@@ -6,12 +6,9 @@
 
 /* Before a function whose loops gain by wide registers: where the processor has them it runs a copy that was compiled
  * for them. The results are the same bit by bit, since no copy sums in another order or fuses a product with a sum. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__has_attribute) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#if __has_attribute(target_clones)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define HN_WIDE __attribute__((target_clones("avx2", "default")))
-#endif
-#endif
-#ifndef HN_WIDE
+#else
 #define HN_WIDE
 #endif
 

@@ -52,7 +52,6 @@ struct hn_surrogate {
     bool fitted;
     size_t seen;         /* points of the trail that it has taken in or left out */
     size_t next_fit;     /* points on the trail when the process begins anew */
-    double *features;    /* room for one point */
     uint32_t *order;     /* room for all points of the trail */
 };
 

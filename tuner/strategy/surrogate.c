@@ -244,7 +244,6 @@ void hn_surrogate_init(struct hn_surrogate *surrogate, const struct hn_search *s
     *surrogate = (struct hn_surrogate){
         .trail = trail, .random = hn_random_seeded(search->seed ^ 0x5851f42d4c957f2d)};
     init_encoding(&surrogate->encoding, search);
-    surrogate->features = hn_need(surrogate->encoding.count, sizeof *surrogate->features);
     hn_gaussian_init(&surrogate->gaussian, surrogate->encoding.count, surrogate->encoding.category,
                      HN_SURROGATE_MOST);
 }
@@ -256,9 +255,7 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate)
         hn_gaussian_finish(&surrogate->encoding.prior->gaussian);
     hn_blocks_finish(&surrogate->encoding.memory);
     surrogate->encoding = (struct hn_encoding){0};
-    free(surrogate->features);
     free(surrogate->order);
-    surrogate->features = NULL;
     surrogate->order = NULL;
 }
 
@@ -401,15 +398,16 @@ static bool begin(struct hn_surrogate *surrogate)
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began)
 {
     size_t count = surrogate->trail->count;
+    double features[surrogate->encoding.count + 1];
     *began = !surrogate->fitted || count >= surrogate->next_fit ||
              surrogate->gaussian.count + count - surrogate->seen > HN_SURROGATE_MOST;
     if (*began && !begin(surrogate))
         return false;
     for (size_t i = surrogate->seen; i < count && !*began; i++) {
         hn_encoding_apply(&surrogate->encoding, hn_keys_at(&surrogate->trail->points, (uint32_t)i),
-                          surrogate->features);
+                          features);
         surrogate->members[surrogate->gaussian.count] = (uint32_t)i;
-        hn_gaussian_append(&surrogate->gaussian, surrogate->features);
+        hn_gaussian_append(&surrogate->gaussian, features);
     }
     surrogate->seen = count;
     make_targets(surrogate, surrogate->gaussian.count);

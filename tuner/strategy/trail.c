@@ -48,7 +48,6 @@ uint32_t hn_trail_tell(struct hn_trail *trail, uint64_t ticket,
     if (ticket >= trail->ticket_count || trail->tickets[ticket].point == HN_TRAIL_NONE)
         return HN_TRAIL_NONE;
     uint32_t point = trail->tickets[ticket].point;
-    trail->told++;
     trail->open[point] = observation->outcome == HN_OUTCOME_COMPILE_STOPPED;
     if (!trail->open[point])
         trail->costs[point] = isnan(observation->cost) ? INFINITY : observation->cost;

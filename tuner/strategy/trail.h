@@ -17,7 +17,6 @@ struct hn_trail {
     size_t count; /* of the points */
     struct hn_trail_ticket *tickets;
     size_t ticket_count; /* tickets proposed, or the last of them + 1 */
-    size_t told;          /* tickets told finished */
     uint16_t *neighbours; /* room for all neighbours of a point */
 };
 
