@@ -163,7 +163,8 @@ static bool fits_config(const struct hn_given *given, const char *path,
     struct hn_version version = kept->version;
     memcpy(version.driver, recording->version.driver, sizeof version.driver);
     memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
-    bool same_kernel = strcmp(recording->identity.kernel, kept->kernel) == 0;
+    const char *kernel = given->config->plan->kernel;
+    bool same_kernel = strcmp(recording->identity.kernel, kernel) == 0;
     bool fits = same_kernel && hn_version_equal(&recording->version, &version);
     if (fits || given->options->quiet)
         return fits;
@@ -171,7 +172,7 @@ static bool fits_config(const struct hn_given *given, const char *path,
         hn_text_append(&reason, "Kernel Tuner measured it");
     else if (!same_kernel)
         hn_text_printf(&reason, "it is of kernel '%s', not '%s'", recording->identity.kernel,
-                       kept->kernel);
+                       kernel);
     else {
         hn_text_append(&reason, "it was tuned with another state of ");
         hn_version_append_difference(&reason, &recording->version, &version);
@@ -211,7 +212,7 @@ static void import_recording(const struct hn_given *given, const char *path,
                              struct imported *imported, struct hn_error *err)
 {
     struct hn_recording recording;
-    struct hn_config_kept kept = {.kernel = NULL};
+    struct hn_config_kept kept = {.plan.json = NULL};
     const struct hn_config *config = given->config;
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;

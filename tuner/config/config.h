@@ -161,11 +161,11 @@ void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *p
  * to be valid without it, it is only begun, for who has something to do until hn_space_wait(). */
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, bool in_haste, struct hn_space **space,
                                struct hn_error *err);
-/* The default point: the first valid point in declared order that has the `defaults`; where -p or -s left none
- * that has them, which false says, one that has of them, in declared order, what it can. */
 /* What `prior` says that a point costs; 0: there is none, or it failed. */
 double hn_config_estimate(const struct hn_config *config, const struct hn_bindings *problem,
                           const struct hn_bindings *point, struct hn_error *err);
+/* The default point: the first valid point in declared order that has the `defaults`; where -p or -s left none
+ * that has them, which false says, one that has of them, in declared order, what it can. */
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
 /* A partial point (ladder entry, run -s) completed from another one, as the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */

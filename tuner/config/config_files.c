@@ -267,7 +267,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     struct hn_plan *own = NULL;
     struct hn_template template = {.files = NULL}, reference = {.files = NULL};
     bool has_reference = config->plan->reference.kind == HN_REFERENCE_TEMPLATE;
-    *kept = (struct hn_config_kept){.kernel = NULL};
+    *kept = (struct hn_config_kept){.plan.json = NULL};
     const struct hn_bindings *first = &config->problems[0];
     bool is_of_config = problem->count == first->count;
     for (size_t i = 0; i < first->count && is_of_config; i++) {
@@ -288,7 +288,6 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
         status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
                                    &kept->version, err);
     if (status == HN_OK) {
-        kept->kernel = hn_need_copy(plan->kernel);
         kept->plan = (struct hn_stored_plan){hn_needed(hn_plan_to_json(plan)), template.files,
                                              template.file_count};
         template = (struct hn_template){.files = NULL};
@@ -367,7 +366,6 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
 
 void hn_config_kept_finish(struct hn_config_kept *kept)
 {
-    free(kept->kernel);
     hn_stored_plan_free(&kept->plan);
-    *kept = (struct hn_config_kept){.kernel = NULL};
+    *kept = (struct hn_config_kept){.plan.json = NULL};
 }

@@ -26,7 +26,6 @@ char *hn_config_find_unused(const struct hn_config *config);
 /* Kept with results, of the config that they were tuned with: plan, template and includes, and the hashes by which a
  * version knows them. Owns all. */
 struct hn_config_kept {
-    char *kernel;
     struct hn_stored_plan plan;
     struct hn_version version; /* but for driver and NVRTC */
 };
