@@ -108,16 +108,23 @@ TEST(what_a_family_has)
     assert_has(family, "K=10,LAYOUT=row,M=1,N=8", false);
 }
 
+static struct hn_bindings draw(const struct hn_config *config, uint64_t seed, uint64_t *at)
+{
+    const struct hn_bindings none = {0};
+    hn_error_init(&said);
+    struct hn_bindings problem = hn_family_draw(config->family, &none, seed, at, &said);
+    assert_ok(said.status);
+    return problem;
+}
+
 TEST(draws_are_of_the_family_and_repeatable)
 {
     struct hn_config *config = load("family.yaml");
     uint64_t at = 0, again_at = 0, other_at = 0;
     int alike = 0;
     for (int i = 0; i < 500; i++) {
-        struct hn_bindings problem, again, other;
-        assert_ok(hn_family_draw(config->family, 7, &at, &problem, &said));
-        assert_ok(hn_family_draw(config->family, 7, &again_at, &again, &said));
-        assert_ok(hn_family_draw(config->family, 8, &other_at, &other, &said));
+        struct hn_bindings problem = draw(config, 7, &at), again = draw(config, 7, &again_at),
+                           other = draw(config, 8, &other_at);
         assert_true(hn_family_has(config->family, &problem));
         assert_true(hn_bindings_equal(&problem, &again));
         alike += hn_bindings_equal(&problem, &other);
@@ -139,8 +146,7 @@ TEST(draws_reach_everywhere)
     for (uint64_t seed = 0; seed < 20; seed++) {
         uint64_t at = 0, m = 0, n = 0, layouts = 0, k = 0;
         for (int i = 0; i < 200; i++) {
-            struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-            assert_ok(hn_family_draw(config->family, seed, &at, &problem, &said));
+            struct hn_bindings problem ENDED_BY(hn_bindings_finish) = draw(config, seed, &at);
             m |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "M")->integer));
             n |= 1ull << (63 - __builtin_clzll((uint64_t)hn_bindings_get(&problem, "N")->integer));
             k |= 1ull << hn_bindings_get(&problem, "K")->integer / 10;

@@ -155,7 +155,7 @@ static struct hn_bindings next(const struct fixture *fixture, uint64_t seed, uin
 {
     struct hn_error err = {0};
     struct hn_bindings none = {0};
-    struct hn_bindings problem = hn_family_next(fixture->config->family, &none, seed, at, &err);
+    struct hn_bindings problem = hn_family_draw(fixture->config->family, &none, seed, at, &err);
     assert_ok(err.status);
     return problem;
 }
@@ -451,23 +451,27 @@ TEST_WITH(a_model_learns_what_the_prior_misses, set_up_ways, tear_down)
     assert_true(sum / PROBLEMS < 0.01);
 }
 
-/* By costs, of those that its leaf names. */
-TEST_WITH(a_leaf_names_what_costs_least_at_its_samples, set_up_ways, tear_down)
+/* By costs, of those that its leaf names: one alone where no other is the best. */
+TEST_WITH(a_leaf_names_what_is_the_best_in_it, set_up_ways, tear_down)
 {
     struct fixture *fixture = *state;
     double mean, worst, right;
+    size_t fewest = WAYS;
     add_ways(fixture);
     measure(fixture, 20);
-    const struct hn_learnt *learnt = learn(fixture, 500);
+    const struct hn_learnt *learnt = learn(fixture, 4000);
     assert_non_null(learnt->rule.cost);
     for (size_t n = 0; n < learnt->rule.node_count; n++) {
         const struct hn_rule_node *node = &learnt->rule.nodes[n];
         assert_true(node->feature >= 0 ? node->among_count == 0
-                                       : node->among_count >= 3 && node->among_count <= WAYS);
+                                       : node->among_count >= 1 && node->among_count <= WAYS);
+        if (node->feature < 0 && node->among_count < fewest)
+            fewest = node->among_count;
     }
+    assert_true(fewest < 3);
     compare(fixture, learnt, no_gain, &mean, &worst, &right);
     print_message("loses %.2f%%\n", 100 * mean);
-    assert_true(mean < 0.01);
+    assert_true(mean < 0.02);
 }
 
 /* Two choices, of which one is right below 100. */

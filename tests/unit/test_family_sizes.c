@@ -16,7 +16,7 @@ static struct hn_bindings next(const struct hn_config *config, uint64_t seed, ui
 {
     struct hn_error err = {0};
     struct hn_bindings none = {0};
-    struct hn_bindings problem = hn_family_next(config->family, &none, seed, at, &err);
+    struct hn_bindings problem = hn_family_draw(config->family, &none, seed, at, &err);
     assert_ok(err.status);
     return problem;
 }

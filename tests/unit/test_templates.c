@@ -192,8 +192,10 @@ TEST(defaults_serve_all_of_a_family)
         uint64_t at = 0;
         ASSERT_OK(hn_config_load(configs.gl_pathv[i], NULL, &config, &err));
         for (int n = 0; config->family != NULL && n < 1000; n++) {
-            struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-            ASSERT_OK(hn_family_draw(config->family, 1, &at, &problem, &err));
+            const struct hn_bindings none = {0};
+            struct hn_bindings problem ENDED_BY(hn_bindings_finish) =
+                hn_family_draw(config->family, &none, 1, &at, &err);
+            ASSERT_OK(err.status);
             check_member(config, &device, &problem);
         }
         if (config->family != NULL)

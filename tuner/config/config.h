@@ -55,9 +55,11 @@ struct hn_family {
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem);
 /* The first problem at or behind place *at of a sequence that `where` lets through, as bindings of their own; *at moves
  * behind it. A sequence spreads evenly from its start on (Roberts' R sequence, moved by what the seed says), is the same on
- * every machine, and may repeat itself where there is little to choose from. HN_ECONFIG: none was found. */
-enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at, struct hn_bindings *problem,
-                              struct hn_error *err);
+ * every machine, and may repeat itself where there is little to choose from. Of each second place sizes are rounded to
+ * multiples of 16, as most programs have them and what is drawn hardly ever is. It has what `whole` has beside the family's
+ * values. HN_ECONFIG: none was found. To be finished in any case; draws nothing once err has failed. */
+struct hn_bindings hn_family_draw(const struct hn_family *family, const struct hn_bindings *whole, uint64_t seed, uint64_t *at,
+                                  struct hn_error *err);
 
 /* The problem that stands for the family where one is asked for: the first of its sizes, or a problem in the middle of its
  * ranges (of logarithms where the scale is log), and of lists of numbers, with the first of other lists; nearer to their

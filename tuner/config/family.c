@@ -137,7 +137,6 @@ static void place_values(const struct hn_family *family, uint64_t seed, uint64_t
 static void give(const struct hn_family *family, const struct hn_value *values,
                  struct hn_bindings *problem, struct hn_error *err)
 {
-    *problem = (struct hn_bindings){0};
     for (size_t i = 0; i < family->value_count && !hn_failed(err); i++)
         hn_bindings_set(problem, family->values[i].name, &values[i], err);
 }
@@ -162,14 +161,35 @@ static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
             reason.message);
 }
 
-enum hn_status hn_family_draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
-                              struct hn_bindings *problem, struct hn_error *err)
+static const int64_t round_to = 16;
+
+/* As far as that is of the family. */
+static void round_sizes(const struct hn_family *family, struct hn_value *values)
+{
+    struct hn_value rounded[family->value_count + 1];
+    bool allowed = true;
+    for (size_t i = 0; i < family->value_count; i++) {
+        rounded[i] = values[i];
+        if (family->values[i].kind == HN_FAMILY_RANGE && values[i].integer >= round_to)
+            rounded[i].integer -= values[i].integer % round_to;
+        allowed = allowed && allows(&family->values[i], &rounded[i]);
+    }
+    if (allowed && find_broken(family, rounded, NULL) == NULL)
+        memcpy(values, rounded, family->value_count * sizeof *values);
+}
+
+struct hn_bindings hn_family_draw(const struct hn_family *family, const struct hn_bindings *whole,
+                                  uint64_t seed, uint64_t *at, struct hn_error *err)
 {
     struct hn_value values[family->value_count + 1];
-    hn_error_init(err);
-    draw(family, seed, at, values, err);
-    give(family, values, problem, err);
-    return err->status;
+    struct hn_bindings problem = hn_need_bindings(whole, NULL);
+    bool rounds = *at % 2 == 1;
+    if (!hn_failed(err))
+        draw(family, seed, at, values, err);
+    if (rounds && !hn_failed(err))
+        round_sizes(family, values);
+    give(family, values, &problem, err);
+    return problem;
 }
 
 /* Half way of the ranges first, then ever nearer to their lower ends, then to the upper ones. */
@@ -197,6 +217,7 @@ enum hn_status hn_family_middle(const struct hn_family *family, struct hn_bindin
     uint64_t at = 0;
     struct hn_value values[family->value_count + 1];
     hn_error_init(err);
+    *problem = (struct hn_bindings){0};
     if (family->size_count > 0)
         return hn_bindings_copy(problem, &family->sizes[0], err);
     if (!find_middle(family, values))

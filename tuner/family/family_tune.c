@@ -70,7 +70,7 @@ static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, stru
     const struct hn_config *config = tuning->measuring.config;
     size_t count = 0, place = 0;
     while (count < most && place != SIZE_MAX) {
-        struct hn_bindings problem = hn_family_next(
+        struct hn_bindings problem = hn_family_draw(
             config->family, config->problems, tuning->options->search.seed, &tuning->drawn, err);
         place = hn_failed(err) ? SIZE_MAX
                                : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);

@@ -179,7 +179,7 @@ static bool hold_out(const struct hn_held_out *held_out, uint64_t *at, struct hn
 {
     const struct hn_config *config = held_out->measuring->config;
     for (int i = 0; i < MOST_DRAWS && !hn_failed(err); i++) {
-        held[count] = hn_family_next(config->family, config->problems, held_out->seed, at, err);
+        held[count] = hn_family_draw(config->family, config->problems, held_out->seed, at, err);
         if (!hn_failed(err) && !is_used(held_out, held, count, &held[count]))
             return true;
         hn_bindings_finish(&held[count]);

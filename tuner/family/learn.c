@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/run.h"
 #include "base/statistics.h"
 #include "base/text.h"
 
@@ -59,7 +60,7 @@ static void draw_samples(struct learning *learning, struct hn_error *err)
     }
     for (size_t i = 0; i < wanted && !hn_failed(err); i++) {
         learning->weights[learning->sample_count] = 1;
-        learning->samples[learning->sample_count++] = hn_family_next(
+        learning->samples[learning->sample_count++] = hn_family_draw(
             family, &learning->matrix->sizes[0].problem, learning->options->seed, &at, err);
     }
 }
@@ -267,32 +268,24 @@ static double risk_at(const struct learning *learning, size_t sample)
     return fmin(1, loss + forecast->deviations[at]);
 }
 
-/* Where costs choose, a leaf names the three that cost least at each of its samples. */
-static void find_chosen(struct learning *learning)
+static void choose(void *context, size_t sample)
 {
-    struct hn_rule *rule = &learning->learnt->rule;
-    struct hn_rule_program *program = hn_rule_program_make(rule);
-    int order[HN_RULE_CONFIGURATIONS_MOST];
-    size_t all = learning->count;
-    bool sure, *named = hn_need(rule->node_count * all, sizeof *named);
-    learning->chosen =
-        hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->chosen);
-    for (size_t s = 0; s < learning->sample_count; s++) {
-        const struct hn_bindings *problem = &learning->samples[s];
-        const struct hn_rule_node *leaf =
-            program == NULL ? NULL : hn_rule_program_find(program, problem, order);
-        learning->chosen[s] =
-            leaf != NULL ? order[0] : hn_rule_choose(rule, problem, NULL, NULL, &sure);
-        for (size_t i = 0; leaf != NULL && rule->cost != NULL && i < 3 && i < all; i++)
-            named[(size_t)(leaf - rule->nodes) * all + (size_t)order[i]] = true;
+    const struct learning *learning = context;
+    bool sure;
+    learning->chosen[sample] =
+        hn_rule_choose(&learning->learnt->rule, &learning->samples[sample], NULL, NULL, &sure);
+}
+
+static size_t find_leaf(const struct learning *learning, size_t sample)
+{
+    const struct hn_choice_tree_data *data = &learning->forecast.data;
+    const struct hn_rule_node *nodes = learning->learnt->rule.nodes;
+    size_t leaf = 0;
+    while (nodes[leaf].feature >= 0) {
+        int64_t value = data->values[(size_t)nodes[leaf].feature * data->samples + sample];
+        leaf = (size_t)(value <= nodes[leaf].threshold ? nodes[leaf].left : nodes[leaf].right);
     }
-    hn_rule_program_destroy(program);
-    for (size_t i = 0; i < rule->node_count * all; i++) {
-        struct hn_rule_node *node = &rule->nodes[i / all];
-        if (named[i])
-            *HN_NEXT(node->among, node->among_count) = (int)(i % all);
-    }
-    free(named);
+    return leaf;
 }
 
 /* A leaf is sure where its risk, as the root of the mean square of its samples', is low: few that
@@ -306,12 +299,7 @@ static void mark_sure(struct learning *learning, double sure_risk)
     } *squares = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
     for (size_t s = 0; s < data->samples; s++) {
-        const struct hn_rule_node *nodes = rule->nodes;
-        size_t leaf = 0;
-        while (nodes[leaf].feature >= 0) {
-            int64_t value = data->values[(size_t)nodes[leaf].feature * data->samples + s];
-            leaf = (size_t)(value <= nodes[leaf].threshold ? nodes[leaf].left : nodes[leaf].right);
-        }
+        size_t leaf = find_leaf(learning, s);
         double risk = risk_at(learning, s);
         squares[leaf].sum += data->weights[s] * risk * risk;
         squares[leaf].weight += data->weights[s];
@@ -601,6 +589,30 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
+/* Costs compare the configurations of a leaf that the model says are the best somewhere in it: they
+ * err more than that does, but tell these apart. */
+static void name_compared(struct learning *learning)
+{
+    struct hn_rule *rule = &learning->learnt->rule;
+    const struct hn_choice_tree_data *data = &learning->forecast.data;
+    size_t all = learning->count;
+    bool *named = hn_need(rule->node_count * all, sizeof *named);
+    for (size_t s = 0; s < data->samples; s++) {
+        size_t best = 0;
+        for (size_t c = 1; c < all; c++)
+            if (data->costs[c * data->samples + s] < data->costs[best * data->samples + s])
+                best = c;
+        if (data->weights[s] > 0)
+            named[find_leaf(learning, s) * all + best] = true;
+    }
+    for (size_t i = 0; i < rule->node_count * all; i++) {
+        struct hn_rule_node *node = &rule->nodes[i / all];
+        if (named[i])
+            *HN_NEXT(node->among, node->among_count) = (int)(i % all);
+    }
+    free(named);
+}
+
 /* By the prior, of what constraints allow. Costs choose where they are predicted to lose less than
  * the tree, whose leaves follow the model into its errors. */
 static void try_costs(struct learning *learning, struct judged *judged)
@@ -625,10 +637,17 @@ static void try_costs(struct learning *learning, struct judged *judged)
     bool made = hn_expression_parse(text.data, &rule->cost, &reason) == HN_OK &&
                 hn_rule_complete(rule, &reason) == HN_OK;
     hn_text_finish(&text);
-    if (made)
+    if (made) {
+        name_compared(learning);
         predict_loss(learning, judged);
+    }
     if (made && rule->predicted.mean < by_tree)
         return;
+    for (size_t n = 0; n < rule->node_count; n++) {
+        free(rule->nodes[n].among);
+        rule->nodes[n].among = NULL;
+        rule->nodes[n].among_count = 0;
+    }
     hn_expression_destroy(rule->cost);
     free(rule->corrections);
     rule->cost = NULL;
@@ -659,7 +678,9 @@ static void learn(struct learning *learning, struct hn_error *err)
                                              least_split_gain, &learnt->rule.node_count);
     predict_loss(learning, judged);
     try_costs(learning, judged);
-    find_chosen(learning);
+    learning->chosen =
+        hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->chosen);
+    hn_parallel_do(learning->sample_count, 0, choose, learning);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
     drop_unused(&learnt->rule);

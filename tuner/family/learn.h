@@ -48,13 +48,6 @@ void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy);
 double hn_matrix_least(const struct hn_matrix *matrix, size_t size);
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);
 
-/* The problems of a family that are looked at: as hn_family_draw gives them, and, in turn with these, with sizes
- * rounded to multiples of 16, as most programs have them and what is drawn hardly ever is; with what `whole` has beside
- * the family's values. A sequence by seed; *at moves behind it. HN_ECONFIG: none was found. To be finished in any case;
- * draws nothing once err has failed. */
-struct hn_bindings hn_family_next(const struct hn_family *family, const struct hn_bindings *whole, uint64_t seed,
-                                  uint64_t *at, struct hn_error *err);
-
 /* The kernel whose launches are looked at. Borrows all. */
 struct hn_family_kernel {
     const struct hn_config *config;

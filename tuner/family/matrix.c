@@ -77,28 +77,3 @@ double hn_matrix_best(const struct hn_matrix *matrix, size_t size)
 {
     return fmin(hn_matrix_least(matrix, size), matrix->sizes[size].tuned_us);
 }
-
-static const int64_t round_to = 16;
-
-struct hn_bindings hn_family_next(const struct hn_family *family, const struct hn_bindings *whole,
-                                  uint64_t seed, uint64_t *at, struct hn_error *err)
-{
-    bool rounds = *at % 2 == 1;
-    struct hn_bindings drawn = {0};
-    if (!hn_failed(err))
-        hn_family_draw(family, seed, at, &drawn, err);
-    struct hn_bindings next = hn_need_bindings(whole, &drawn),
-                       rounded = hn_need_bindings(&next, NULL);
-    hn_bindings_finish(&drawn);
-    for (size_t i = 0; i < family->value_count && rounds && !hn_failed(err); i++) {
-        const struct hn_family_value *value = &family->values[i];
-        const struct hn_value *own = hn_bindings_get(&rounded, value->name);
-        if (value->kind != HN_FAMILY_RANGE || own->integer < round_to)
-            continue;
-        struct hn_value less = hn_integer(own->integer / round_to * round_to);
-        hn_bindings_set(&rounded, value->name, &less, err);
-    }
-    bool has = rounds && !hn_failed(err) && hn_family_has(family, &rounded);
-    hn_bindings_finish(has ? &next : &rounded);
-    return has ? rounded : next;
-}

@@ -109,7 +109,7 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_config *config = measuring->config;
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
-        struct hn_bindings whole = hn_family_next(config->family, config->problems,
+        struct hn_bindings whole = hn_family_draw(config->family, config->problems,
                                                   measuring->options->search.seed, &at, err);
         size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_find_size(matrix, &whole);
         if (size != SIZE_MAX)
