@@ -40,7 +40,7 @@ static void greet(struct hn_process *process, const struct hn_message *hello, st
 
 void hn_process_init(struct hn_process *process)
 {
-    *process = (struct hn_process){.output = -1};
+    *process = (struct hn_process){.output = -1, .since_ms = hn_now_ms()};
     hn_channel_init(&process->channel, -1);
 }
 
@@ -157,7 +157,7 @@ int hn_process_kill(struct hn_process *process)
 size_t hn_process_poll(struct hn_process *process, struct pollfd *fds)
 {
     size_t count = 0;
-    process->quiet_ms = 0;
+    process->quiet = false;
     if (process->channel.fd >= 0)
         fds[count++] = (struct pollfd){.fd = process->channel.fd, .events = POLLIN};
     if (process->output >= 0)
@@ -169,16 +169,19 @@ size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds)
 {
     struct pollfd now[2];
     size_t count = hn_process_poll(process, now);
-    bool quiet = count > 0;
+    const double last_ms = fmax(process->since_ms, process->seen_ms);
+    process->seen_ms = hn_now_ms();
+    /* In a pause of more than a second all of this job was stopped, as Slurm and docker do it. */
+    process->since_ms += fmax(process->seen_ms - last_ms - 1000, 0);
+    process->quiet = count > 0;
     for (size_t i = 0; i < count; i++)
-        quiet = quiet && fds[i].fd == now[i].fd && fds[i].revents == 0;
-    process->quiet_ms = quiet ? hn_now_ms() : 0;
+        process->quiet = process->quiet && fds[i].fd == now[i].fd && fds[i].revents == 0;
     return count;
 }
 
 bool hn_process_is_quiet(const struct hn_process *process)
 {
-    return process->channel.input_size == 0 && hn_now_ms() - process->quiet_ms < 10;
+    return process->quiet && process->channel.input_size == 0;
 }
 
 void hn_process_note_output(struct hn_process *process, const char *data, size_t size)

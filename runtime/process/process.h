@@ -33,7 +33,9 @@ struct hn_process {
     char tail[2048];
     size_t tail_size;
     bool greeted;    /* its hello came and fits */
-    double quiet_ms; /* when the last poll found that nothing had come; 0: it did not */
+    bool quiet;      /* nothing came, said the last poll */
+    double since_ms; /* when it was started, or began what its owner waits for; of a pause between polls counts a second */
+    double seen_ms;  /* the end of the last poll. Limits are held against it: what came since has not been heard */
 };
 
 void hn_process_init(struct hn_process *process);
@@ -53,10 +55,10 @@ void hn_process_end(const struct hn_process *process);
 /* Appends its descriptors to fds (room for 2) and returns how many. */
 size_t hn_process_poll(struct hn_process *process, struct pollfd *fds);
 /* After poll: what it found of the descriptors that were appended. Returns how many. Who does not call it reads in vain at
- * worst. */
+ * worst, and has limits of its own. */
 size_t hn_process_polled(struct hn_process *process, const struct pollfd *fds);
 /* That there is nothing to read: of hundreds of workers few have said something, and listening to these costs
- * nothing. What a poll found holds for 10 ms: a locked cache may hold this process up until a worker seems late. */
+ * nothing. */
 bool hn_process_is_quiet(const struct hn_process *process);
 
 /* Reads what it printed, without blocking. */

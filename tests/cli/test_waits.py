@@ -114,20 +114,32 @@ class Waits(double.Case):
         self.ends(process, signal.SIGINT, rf"hone: interrupted while cache '{re.escape(str(self.cache))}' was locked by another "
                                           "process; what it was to be given last is not kept\n$")
 
-    def test_of_hone_itself_make_no_worker_late(self):
-        """What workers sent while another process had the cache locked is read before their time is held against them."""
+    def nothing_is_late(self, hold_up, let_go):
+        """Though hone is held up twice for longer than a point may run."""
         points = self.cheap_config(8, 8)
         process = self.start("tune", self.config, "--full", "--json", "--quiet", "--run-timeout", "2", "--events", self.events,
                              HONE_DOUBLE_WAIT_US="1000")
-        database = sqlite3.connect(self.cache, timeout=20, isolation_level=None)
-        self.addCleanup(database.close)
         for seen in (4, 24):
             self.wait_for_events(seen, process)
-            database.execute("BEGIN IMMEDIATE")
+            hold_up(process)
             time.sleep(2.5)
-            database.execute("ROLLBACK")
+            let_go(process)
         result, = json.loads(process.communicate()[0])
         self.assertEqual(result["outcomes"], {"ok": points})
+
+    def test_of_hone_itself_make_no_worker_late(self):
+        """What workers sent while another process had the cache locked is read before their time is held against them."""
+        database = sqlite3.connect(self.cache, timeout=20, isolation_level=None)
+        self.addCleanup(database.close)
+        self.nothing_is_late(lambda _: database.execute("BEGIN IMMEDIATE"), lambda _: database.execute("ROLLBACK"))
+
+    def test_of_a_whole_job_are_no_time_of_a_point(self):
+        """As where Slurm suspends it, or docker."""
+        def signal_all(process, number):
+            for pid in (process.pid, *double.workers_of(process.pid)):
+                os.kill(pid, number)
+
+        self.nothing_is_late(lambda process: signal_all(process, signal.SIGSTOP), lambda process: signal_all(process, signal.SIGCONT))
 
 
 class Lock(double.Case):

@@ -627,13 +627,10 @@ void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash 
 
 static size_t gather_descriptors(struct hn_hosts *hosts)
 {
-    size_t most = 1;
-    size_t count = 0;
-    for (size_t i = 0; i < hosts->count; i++) {
-        most += 3;
-        for (const struct hn_host_worker *at = hosts->items[i].workers; at != NULL; at = at->next)
+    size_t count = 0, most = 1 + 3 * hosts->count;
+    HN_EACH(host, *hosts)
+        for (const struct hn_host_worker *at = host->workers; at != NULL; at = at->next)
             most++;
-    }
     hosts->fds = hn_need_more(hosts->fds, most, sizeof *hosts->fds);
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
     HN_EACH(host, *hosts) {

@@ -43,7 +43,6 @@ struct hn_compile_worker {
     struct hn_job *job;
     bool ready; /* said its NVRTC version */
     int compiled;
-    double started_ms; /* its job; of one that is not ready, itself */
 };
 
 /* The workers, the hosts where they run, and their queue: of one pool or of several. */
@@ -403,9 +402,9 @@ static void finish_job(struct hn_compile_workers *workers, struct hn_compile_wor
 {
     double now = hn_now_ms();
     struct hn_job *job = leave_job(worker);
-    job->image.compile_ms = now - worker->started_ms;
+    job->image.compile_ms = now - worker->process.since_ms;
     if (job->client != NULL && job->wants != NULL && job->client->timeline != NULL)
-        hn_timeline_add(job->client->timeline, "compile", worker->started_ms, now);
+        hn_timeline_add(job->client->timeline, "compile", worker->process.since_ms, now);
     compile_queue_end(&workers->queue, job);
 }
 
@@ -465,7 +464,6 @@ static void take_ready(struct hn_compile_workers *workers, struct hn_compile_wor
     snprintf(workers->nvrtc, sizeof workers->nvrtc, "%s", version);
     worker->ready = true;
     workers->start_failures = 0;
-    worker->started_ms = hn_now_ms();
 }
 
 static void take_image(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
@@ -527,11 +525,11 @@ static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_
 {
     if (hn_failed(err))
         return;
-    double past_ms = hn_now_ms() - worker->started_ms;
+    double past_ms = worker->process.seen_ms - worker->process.since_ms;
     /* One at a host that has said nothing since all that was sent to it got there. */
     if (worker->host != NULL && worker->process.pid != 0 && !worker->process.greeted) {
         if (worker->host->view.sends)
-            worker->started_ms = hn_now_ms();
+            worker->process.since_ms = hn_now_ms();
         else if (past_ms > mute_limit_ms)
             hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
     }
@@ -575,8 +573,8 @@ static void give_job(struct hn_compile_workers *workers, struct hn_compile_worke
         return;
     job->attempts++;
     worker->job = job;
-    worker->started_ms = hn_now_ms();
-    hn_meter_begin(&job->client->meter, worker->started_ms);
+    worker->process.since_ms = hn_now_ms();
+    hn_meter_begin(&job->client->meter, worker->process.since_ms);
     /* A worker that does not take it has closed its channel, which the next process() sees; but
      * what is too long for a message never gets there. */
     struct hn_error reason;
@@ -628,7 +626,6 @@ static void start_workers(struct hn_compile_workers *workers, uint64_t wanted, s
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->process.pid != 0 || !is_usable(worker))
             continue;
-        worker->started_ms = hn_now_ms();
         hn_process_start(&worker->process, NULL, "compile", err);
         wanted--;
     }
@@ -715,7 +712,7 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
     double now_ms = hn_now_ms();
     for (int i = 0; i < pool->workers->count; i++) {
         const struct hn_compile_worker *worker = &pool->workers->items[i];
-        double past_ms = now_ms - worker->started_ms;
+        double past_ms = now_ms - worker->process.since_ms;
         load.jobs += is_usable(worker);
         load.busy += worker->job != NULL;
         if (worker->job == NULL || job_want(worker->job, pool, NULL) == NULL)
@@ -827,7 +824,7 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
             continue;
         double limit_ms =
             starts ? workers->start_limit_ms : fmin(patience_of(job), job->timeout_ms);
-        double left = fmax(worker->started_ms + limit_ms - hn_now_ms(), 0);
+        double left = fmax(worker->process.since_ms + limit_ms - hn_now_ms(), 0);
         least = least < 0 ? left : fmin(least, left);
     }
     return least < 0 ? -1 : (int)least + 1;
@@ -843,8 +840,9 @@ bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, 
             return true;
         struct pollfd *fds = hn_need(hn_compile_pool_poll(pool, NULL, false), sizeof *fds);
         int timeout = hn_compile_pool_timeout_ms(pool);
-        poll(fds, hn_compile_pool_poll(pool, fds, false),
-             timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms);
+        if (poll(fds, hn_compile_pool_poll(pool, fds, false),
+                 timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms) >= 0)
+            hn_compile_pool_poll(pool, fds, true);
         free(fds);
         hn_interrupt_check(err);
     }

@@ -158,7 +158,7 @@ static int timeout_of(const struct hn_card *card)
     if (awaits_turn(card))
         return card->host != NULL ? MUTE_MS / 10 : -1;
     double limit_ms = is_setting_up(card) ? setup_limit_ms : card->request_limit_ms;
-    double left = card->sent_ms + limit_ms - hn_now_ms();
+    double left = card->process.since_ms + limit_ms - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
 
@@ -222,7 +222,7 @@ static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct
     card->waiting = true;
     card->begun = false;
     card->holder[0] = '\0';
-    card->sent_ms = card->asked_ms = hn_now_ms();
+    card->process.since_ms = card->asked_ms = hn_now_ms();
     /* What was printed before belongs to an earlier message. */
     hn_process_drain(&card->process);
     card->process.tail_size = 0;
@@ -292,9 +292,9 @@ static void take_message(struct hn_card *card, struct hn_message *message,
     } else if (strcmp(type, "begun") == 0) {
         card->begun = true;
         card->holder[0] = '\0';
-        card->sent_ms = hn_now_ms();
+        card->process.since_ms = hn_now_ms();
         if (card->meter.active == 0)
-            hn_meter_begin(&card->meter, card->sent_ms);
+            hn_meter_begin(&card->meter, card->process.since_ms);
     } else {
         end_turn(card);
         if (card->waiting)
@@ -330,8 +330,8 @@ static void check_mute(struct hn_card *card, struct hn_error *err)
         return;
     hn_host_look(card->host, &view);
     if (view.sends)
-        card->sent_ms = hn_now_ms();
-    if (hn_now_ms() - card->sent_ms < MUTE_MS)
+        card->process.since_ms = hn_now_ms();
+    if (card->process.seen_ms - card->process.since_ms < MUTE_MS)
         return;
     drop_worker(card);
     hn_fail(err, HN_ERUN, "the GPU's worker at host %s said nothing for %d s", view.name,
@@ -342,7 +342,8 @@ static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, st
 {
     bool in_setup = is_setting_up(card);
     if (hn_failed(err) || result->end != HN_GPU_NOTHING || !card->waiting || awaits_turn(card) ||
-        hn_now_ms() - card->sent_ms < (in_setup ? setup_limit_ms : card->request_limit_ms))
+        card->process.seen_ms - card->process.since_ms <
+            (in_setup ? setup_limit_ms : card->request_limit_ms))
         return;
     drop_worker(card);
     if (in_setup) {

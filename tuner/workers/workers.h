@@ -79,8 +79,7 @@ struct hn_card {
     char holder[64]; /* who has it meanwhile; "": nobody else */
     int attempts;
     int setup_deaths;            /* in a row */
-    double sent_ms;              /* when what is waited for was sent, or began on the GPU */
-    double asked_ms;             /* when it was sent */
+    double asked_ms;             /* when what is waited for was sent; process.since_ms: or began on the GPU */
 };
 
 void hn_card_job_finish(struct hn_card_job *job); /* empty then */
