@@ -542,25 +542,25 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
                      const struct passed *passed)
 {
     bool map = passed->as == MAP;
-    const char *own = declared->name, *name = HN_DRAFT_TEXT(draft, "%s_data", own);
+    /* Of a map until somebody says it. */
     int64_t count = map ? 65536 : declared->bytes / hn_type_bytes(passed->field);
-    const char *elements = HN_DRAFT_TEXT(draft, "%lld", (long long)count);
-    const char *contents = HN_DRAFT_LINE(
-        draft, map ? "what is the buffer under %s?" : "which contents has %s? `file` or `fill`",
-        map ? own : declared->type_name);
-    *HN_GROW(draft->arguments) =
-        (struct hn_draft_argument){.name = name,
-                                   .hidden = true,
-                                   .type = map ? "float32" : passed->field,
-                                   .count = elements, /* of a map until somebody says it */
-                                   .role = map ? HN_DRAFT_INOUT : HN_DRAFT_INPUT,
-                                   .todo = contents};
-    *HN_GROW(draft->arguments) = (struct hn_draft_argument){
-        .name = own,
-        .from = map ? NULL : name,
-        .other =
-            map ? HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", name, elements) : NULL,
-        .todo = map ? "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)" : NULL};
+    struct hn_draft_argument whole = {.name = declared->name}, data = {.hidden = true};
+    data.name = HN_DRAFT_TEXT(draft, "%s_data", declared->name);
+    data.type = map ? "float32" : passed->field;
+    data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)count);
+    if (map) {
+        data.role = HN_DRAFT_INOUT;
+        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", declared->name);
+        whole.other =
+            HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", data.name, data.count);
+        whole.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
+    } else {
+        data.todo =
+            HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", declared->type_name);
+        whole.from = data.name;
+    }
+    *HN_GROW(draft->arguments) = data;
+    *HN_GROW(draft->arguments) = whole;
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
