@@ -779,7 +779,6 @@ static void find_extents(struct hn_draft *draft)
 {
     const char *all = "", *bound;
     const struct hn_draft_name *guard = NULL;
-    bool any = false;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         bound = find_bound(draft, axis);
         all = HN_DRAFT_TEXT(draft, "%s %s %s", all, bound != NULL ? bound : "",
@@ -787,7 +786,6 @@ static void find_extents(struct hn_draft *draft)
     }
     HN_EACH(size, draft->names) {
         size->is_extent |= size->is_size && hn_text_has_word(all, size->name, strlen(size->name));
-        any |= size->is_extent;
         /* "if (i < n)" of any i. */
         HN_EACH_AT(i, draft->unit, draft->kernel->body, size->own)
             if (guard == NULL && size->is_size && hn_at(draft->unit, i - 1, "<") &&
@@ -795,10 +793,11 @@ static void find_extents(struct hn_draft *draft)
                 guard = size;
     }
     HN_EACH(size, draft->names)
-        if (size->is_extent || (size->is_size && !any && !(size->told && draft->grid_is_known) &&
-                                (guard == NULL || guard == size))) {
+        if (size->is_extent ||
+            (size->is_size && find_extent(draft, NULL, 0) == NULL &&
+             !(size->told && draft->grid_is_known) && (guard == NULL || guard == size))) {
             size->preset = size->told ? size->preset : hn_integer(0);
-            size->is_extent = any = true;
+            size->is_extent = true;
         }
 }
 
