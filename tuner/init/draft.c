@@ -347,7 +347,6 @@ static struct hn_kernel_argument *find_called(const struct hn_draft *draft, cons
 static void choose_template(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    struct hn_tokens list = draft->template_arguments, item;
     int64_t preset;
     /* "5scaleIf": the types that a captured one begins with. */
     static const char letters[] = "fdij", *const types[] = {"float", "double", "int", "unsigned"};
@@ -357,11 +356,10 @@ static void choose_template(struct hn_draft *draft)
     captured = captured != NULL ? captured + strlen(own_name) : NULL;
     draft->instances =
         hn_need_block(&draft->unit->memory, kernel->parameter_count, sizeof *draft->instances);
-    draft->instances_are_known = list.end > list.begin || captured != NULL;
+    draft->instances_are_known = draft->given->end > 0 || captured != NULL;
     for (size_t i = 0; i < kernel->parameter_count; i++) {
         const struct hn_kernel_parameter *declared = &kernel->parameters[i];
-        if (!hn_next(draft->unit, &list, &item))
-            item = declared->preset;
+        struct hn_tokens item = draft->given[i].end > 0 ? draft->given[i] : declared->preset;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);

@@ -67,7 +67,7 @@ struct hn_draft {
     HN_GROWING(struct hn_draft_part) parts;
 
     /* While it is made of a source. */
-    struct hn_tokens template_arguments; /* of an instantiation or a launch; empty: there is none */
+    struct hn_tokens *given;             /* for each parameter of the template, by an instantiation or a launch; empty: by none */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
     struct hn_tokens *passed;            /* by it, for each argument */
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */

@@ -94,14 +94,14 @@ void hn_draft_find_launch(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
+    draft->given = hn_need_block(&unit->memory, kernel->parameter_count + 1, sizeof *draft->given);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
-        struct hn_tokens given =
-            hn_at(unit, i + 1, "<") ? hn_inside(unit, i + 1) : (struct hn_tokens){0, i};
+        bool angles = hn_at(unit, i + 1, "<");
         if (i == kernel->head.end || in_kernel(draft, i))
             continue;
-        if (draft->template_arguments.end == 0 && given.begin > 0)
-            draft->template_arguments = given;
-        read_launch(draft, i, given.end + 1);
+        if (angles && draft->given->end == 0)
+            split(unit, hn_inside(unit, i + 1), draft->given, kernel->parameter_count);
+        read_launch(draft, i, angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
             if (!alias->macro && alias->body.begin <= i && i < alias->body.end)
@@ -132,9 +132,8 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
 {
     const struct hn_kernel *kernel = draft->kernel;
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
-    struct hn_tokens list = draft->template_arguments, item;
-    for (size_t i = 0; i < kernel->parameter_count && hn_next(draft->unit, &list, &item); i++)
-        if (strcmp(single(draft, item), name) == 0 &&
+    for (size_t i = 0; i < kernel->parameter_count; i++)
+        if (strcmp(single(draft, draft->given[i]), name) == 0 &&
             kernel->parameters[i].kind <= HN_PARAMETER_BOOLEAN)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->argument_count; i++) {
@@ -685,9 +684,9 @@ void hn_draft_bound_threads(struct hn_draft *draft)
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    struct hn_tokens list = draft->template_arguments, item;
-    for (size_t i = 0; i < draft->kernel->parameter_count && hn_next(unit, &list, &item); i++) {
-        const char *given = named(draft, single(draft, item), false), *own = draft->instances[i];
+    for (size_t i = 0; i < draft->kernel->parameter_count; i++) {
+        const char *given = named(draft, single(draft, draft->given[i]), false);
+        const char *own = draft->instances[i];
         if (given != NULL && draft->kernel->parameters[i].kind == HN_PARAMETER_NUMBER &&
             strcmp(given, own) != 0)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
