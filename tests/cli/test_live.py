@@ -446,6 +446,12 @@ class Replay(double.Case):
         document, = json.loads(self.replay("--json", *arguments, **settings).stdout)
         return document["verdict"], document["recorded"]["timing"], document["now"]["timing"]
 
+    def test_metrics_and_objective_are_of_now(self):
+        document, = json.loads(self.replay("--json").stdout)
+        now = document["now"]
+        self.assertEqual(now["objective"], now["timing"]["median_us"])
+        self.assertEqual(now["metrics"], {"bytes": 524288, "gbps": 524288 / now["objective"] / 1000})
+
     def test_one_slow_process_is_no_verdict(self):
         verdict, recorded, now = self.replayed(**self.paces(1.2))
         self.assertEqual((verdict, recorded["processes"], now["processes"]), ("holds", 2, 7))

@@ -213,11 +213,8 @@ static void compile(struct hn_backend *backend, const struct hn_bindings *point,
     const struct hn_start start = {.point = point, .patience_ms = INFINITY};
     struct hn_backend_event event = {.kind = HN_EVENT_NONE};
     backend->kind->start(backend, &start, err);
-    while (!hn_failed(err) && event.kind == HN_EVENT_NONE) {
+    while (!hn_failed(err) && event.kind == HN_EVENT_NONE && hn_interrupt_check(err) == HN_OK)
         backend->kind->next(backend, 100, &event, err);
-        if (!hn_failed(err) && event.kind == HN_EVENT_NONE)
-            hn_interrupt_check(err);
-    }
     if (!hn_failed(err))
         *image = event.image;
 }
@@ -239,6 +236,8 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
     measure(backend, tuned, &image, false, &record, err);
     enum hn_replay_verdict verdict = judge(replay, tuned, same_device, &record);
     confirm(replay, backend, tuned, &image, &record, &verdict, err);
+    if (!hn_failed(err) && record.outcome == HN_OUTCOME_OK)
+        hn_metrics_evaluate(task->plan, task->problem, &record, err);
     if (!hn_failed(err)) {
         replay->failed = replay->failed || verdict >= HN_REPLAY_SLOWER;
         hn_show(replay->given,
