@@ -923,9 +923,9 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         self.assertNotIn("OTHER", draft)
 
     def test_headers_that_are_not_there(self):
-        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
+        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
-        self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> theirs.cuh\n", self.draft(source))
+        self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")
