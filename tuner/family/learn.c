@@ -589,8 +589,8 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
-/* Costs compare the configurations of a leaf that the model says are the best somewhere in it: they
- * err more than that does, but tell these apart. */
+/* Costs compare the configurations of a leaf that are the best somewhere in it, as measured or as
+ * the model says: they err more than that does, but tell these apart. */
 static void name_compared(struct learning *learning)
 {
     struct hn_rule *rule = &learning->learnt->rule;
@@ -602,8 +602,7 @@ static void name_compared(struct learning *learning)
         for (size_t c = 1; c < all; c++)
             if (data->costs[c * data->samples + s] < data->costs[best * data->samples + s])
                 best = c;
-        if (data->weights[s] > 0)
-            named[find_leaf(learning, s) * all + best] = true;
+        named[find_leaf(learning, s) * all + best] = true;
     }
     for (size_t i = 0; i < rule->node_count * all; i++) {
         struct hn_rule_node *node = &rule->nodes[i / all];
