@@ -55,7 +55,7 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device, const char *driver,
                                   struct hn_roofs *roofs, struct hn_error *err);
 /* All that are kept, for another cache: an array of "device", "driver", "measured" and "json", device and roofs as JSON in text.
- * Sticky; NULL after a failure. */
+ * Sticky. */
 json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err);
 /* Takes those over that are newer than what is there; trusts nothing: HN_EFORMAT. Sticky. */
 void hn_store_add_roofs(struct hn_store *store, const char *device, const char *roofs, struct hn_error *err);

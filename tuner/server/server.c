@@ -347,10 +347,7 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
     "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
     " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
     " r.measured >= n.measured)"
-    json_t *all = hn_store_get_all_roofs(store, err);
-    if (hn_failed(err))
-        return;
-    char *text = dump(all);
+    char *text = dump(hn_store_get_all_roofs(store, err));
     json_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
     if (json_array_size(lacking) > 0)
         hn_connection_run(server->connection, err,

@@ -11,7 +11,7 @@
 #include "runtime/bench/observe/observers.h"
 #include "runtime/device/library.h"
 
-/* What the GPU counts of a launch (runtime/counters/counters.h), each from the state that a sample
+/* What the GPU counts of a launch (counters.h), each from the state that a sample
  * begins with. Nothing is timed or compared. Where there are no counters to be had, the record's
  * message says in one line why. */
 
