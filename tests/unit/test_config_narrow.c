@@ -33,8 +33,7 @@ static bool is_in_space(const struct hn_config *config, const char *text)
 {
     uint16_t choice[8];
     struct hn_space *space = build(config);
-    return hn_space_choice(space, parsed(text), choice, NULL) == HN_OK &&
-           hn_space_contains(space, choice);
+    return hn_space_has(space, parsed(text), choice);
 }
 
 static bool is_allowed(const struct hn_config *config, const char *text)

@@ -12,10 +12,9 @@
 static uint32_t place(struct hn_evidence *evidence, const struct hn_record *record)
 {
     uint16_t choice[evidence->parameters + 1];
-    bool is_one = record->point.count == evidence->parameters &&
-                  hn_space_choice(evidence->space, &record->point, choice, NULL) == HN_OK &&
-                  hn_space_contains(evidence->space, choice);
-    return is_one ? hn_keys_add(&evidence->points, choice) : HN_NO_KEY;
+    return hn_space_has(evidence->space, &record->point, choice)
+               ? hn_keys_add(&evidence->points, choice)
+               : HN_NO_KEY;
 }
 
 /* A metric that is maximised is kept negated. */

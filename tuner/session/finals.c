@@ -717,7 +717,7 @@ static const struct hn_record *look_elsewhere(struct hn_session *session, struct
     if (tuned == NULL || !tuned->best.final)
         return NULL;
     if (hn_session_find(session, &tuned->best.point) == SIZE_MAX &&
-        (partial || hn_session_choose(session, &tuned->best.point)))
+        (partial || hn_space_has(task->space, &tuned->best.point, session->choice)))
         session->state.elsewhere = &tuned->best;
     return &tuned->best;
 }

@@ -89,14 +89,6 @@ static size_t tickets_first_of_code(struct hn_tickets *tickets, const char *code
     return tickets->of_code[entry];
 }
 
-bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point)
-{
-    const struct hn_space *space = session->task->space;
-    struct hn_error invalid;
-    return hn_space_choice(space, point, session->choice, &invalid) == HN_OK &&
-           hn_space_contains(space, session->choice);
-}
-
 /* The part of a record that is compared; its original becomes the number of a point. */
 static struct hn_result result_of(struct hn_session *session, const struct hn_record *record)
 {
@@ -104,7 +96,7 @@ static struct hn_result result_of(struct hn_session *session, const struct hn_re
     struct hn_bindings original;
     uint32_t against = HN_NO_KEY;
     if (record->original != NULL && hn_bindings_parse(record->original, &original, NULL) == HN_OK) {
-        if (hn_session_choose(session, &original))
+        if (hn_space_has(session->task->space, &original, session->choice))
             against = hn_keys_add(&session->points, session->choice);
         hn_bindings_finish(&original);
     }
@@ -197,7 +189,7 @@ static void take_record(void *visitor, int64_t id, struct hn_record *record, str
     struct hn_records *renewed = &cached->renewed;
     cached->earliest = fmin(cached->earliest, record->time);
     /* The space may have changed since: points that it no longer has are left alone. */
-    if (!hn_session_choose(session, &record->point))
+    if (!hn_space_has(session->task->space, &record->point, session->choice))
         return;
     if (renew_metrics(session, record, err) &&
         hn_make_room(&renewed->items, renewed->count, sizeof *renewed->items, err))
@@ -223,7 +215,7 @@ static void take_lead(void *visitor, int64_t id, struct hn_record *record, struc
     (void)id;
     (void)err;
     if (record->outcome != HN_OUTCOME_OK || !(record->objective < cached->lead_objective) ||
-        !hn_session_choose(session, &record->point))
+        !hn_space_has(session->task->space, &record->point, session->choice))
         return;
     cached->lead_objective = record->objective;
     cached->lead = hn_keys_add(&session->points, session->choice);

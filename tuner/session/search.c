@@ -137,7 +137,7 @@ static void admit_points(struct hn_session *session, const struct hn_bindings *p
                          bool full, struct hn_error *err)
 {
     for (size_t i = 0; i < count; i++)
-        if (hn_session_choose(session, &points[i]))
+        if (hn_space_has(session->task->space, &points[i], session->choice))
             admit(session, full, INFINITY, err);
 }
 
@@ -305,9 +305,7 @@ static void add_records(struct hn_knowledge *knowledge, const struct hn_space *s
     HN_EACH(record, *records) {
         uint16_t *choice = knowledge->choices + knowledge->count * width;
         if (record->time >= before || hn_outcome_is_open(record->outcome) ||
-            record->outcome == HN_OUTCOME_SLOWER ||
-            hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
-            !hn_space_contains(space, choice))
+            record->outcome == HN_OUTCOME_SLOWER || !hn_space_has(space, &record->point, choice))
             continue;
         measured += is_measured(record);
         knowledge->priors[knowledge->count++] = (struct hn_prior){

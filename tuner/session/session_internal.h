@@ -188,8 +188,6 @@ void hn_session_release(struct hn_session *session, size_t number);
 void hn_session_note_result(struct hn_session *session, size_t number);
 /* A point by its number. */
 void hn_session_point(const struct hn_session *session, uint32_t point, struct hn_bindings *bindings);
-/* Puts the point into session->choice; false: it is none of the space. */
-bool hn_session_choose(struct hn_session *session, const struct hn_bindings *point);
 /* Looks for the best among all: raced ones before others. */
 void hn_session_find_best(struct hn_session *session, struct hn_error *err);
 /* qsort_r's order of two tickets: by objective, then as records that tie (hn_record_beats). */

@@ -693,6 +693,11 @@ enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bin
     return point->count > space->parameter_count ? fail_unknown(space, point, err) : HN_OK;
 }
 
+bool hn_space_has(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice)
+{
+    return hn_space_choice(space, point, choice, NULL) == HN_OK && hn_space_contains(space, choice);
+}
+
 size_t hn_space_neighbour_limit(const struct hn_space *space)
 {
     size_t limit = 0;

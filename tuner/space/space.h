@@ -108,5 +108,7 @@ size_t hn_space_neighbours(const struct hn_space *space, const uint16_t *choice,
 void hn_space_bindings(const struct hn_space *space, const uint16_t *choice, struct hn_bindings *point);
 enum hn_status hn_space_choice(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice,
                                struct hn_error *err);
+/* Whether the point is a valid one, whose choice is given then. */
+bool hn_space_has(const struct hn_space *space, const struct hn_bindings *point, uint16_t *choice);
 
 #endif
