@@ -123,27 +123,27 @@ _Static_assert((int)TRANSPOSED == (int)HN_FILL_TRANSPOSED && (int)SORTED == (int
 static struct hone_recipe seeded(const struct hn_recipe *recipe, enum hn_element element,
                                  uint64_t seed)
 {
+    int64_t low, high;
+    hn_element_range(element, &low, &high);
+    double most = element == HN_UINT64 ? 0x1p64 : (double)high;
+    bool turned = recipe->fill.kind == HN_FILL_TRANSPOSED;
+    const struct hn_fill *fill = turned ? &recipe->source_fill : &recipe->fill;
     struct hone_recipe seeded = {
-        .a = recipe->fill.numbers[0],
-        .b = recipe->fill.numbers[1],
-        .seed = mix_seed(seed, recipe->argument),
+        .a = fill->numbers[0],
+        .b = fill->numbers[1],
+        .seed = mix_seed(seed, turned ? recipe->source : recipe->argument),
         .count = recipe->count,
-        .kind = (int)recipe->fill.kind,
+        .turned = turned ? (uint64_t)recipe->fill.numbers[0] : 0,
+        .low = (double)low,
+        .high = most > 0x1p53 ? nextafter(most, 0) : most,
+        .kind = (int)fill->kind,
         .integer = !hn_element_is_real(element),
     };
-    const double *source = recipe->source_fill.numbers;
-    uint64_t source_seed = mix_seed(seed, recipe->source);
-    if (recipe->fill.kind == HN_FILL_TRANSPOSED) {
-        seeded.turned = (uint64_t)recipe->fill.numbers[0];
-        seeded.kind = (int)recipe->source_fill.kind;
-        seeded.seed = source_seed;
-        seeded.a = source[0];
-        seeded.b = source[1];
-    } else if (recipe->fill.kind == HN_FILL_CSR_COLUMNS) {
+    if (fill->kind == HN_FILL_CSR_COLUMNS) {
         seeded.rows = recipe->source_count - 1;
-        seeded.rows_seed = source_seed;
-        seeded.entries = source[0];
-        seeded.spread = source[1];
+        seeded.rows_seed = mix_seed(seed, recipe->source);
+        seeded.entries = recipe->source_fill.numbers[0];
+        seeded.spread = recipe->source_fill.numbers[1];
     }
     return seeded;
 }

@@ -20,6 +20,7 @@ struct hone_recipe {
     double entries, spread; /* of the rows in which columns are */
     u64 rows;
     u64 rows_seed;
+    double low, high; /* of an integer type: tails of a normal distribution end there */
     int kind;
     int integer;
 };
@@ -53,8 +54,7 @@ DEVICE double column_of(const struct hone_recipe *recipe, u64 entry, u64 word)
 
 DEVICE double whole_between(double low, double high, double share)
 {
-    double value = floor(fma(high - low + 1.0, share, low));
-    return value > high ? high : value;
+    return fmin(floor(fma(high - low + 1.0, share, low)), high);
 }
 
 DEVICE double fill_value(const struct hone_recipe *recipe, const struct zipf *zipf, u64 index)
@@ -69,8 +69,10 @@ DEVICE double fill_value(const struct hone_recipe *recipe, const struct zipf *zi
         return a;
     if (USES(FILLS, IOTA) && recipe->kind == IOTA)
         return fma(b, (double)index, a);
-    if (USES(FILLS, NORMAL) && recipe->kind == NORMAL)
-        return fma(b * sqrt(-2.0 * natural_log(1.0 - share)), cosine_of_turns(unit(mix(word))), a);
+    if (USES(FILLS, NORMAL) && recipe->kind == NORMAL) {
+        double value = fma(b * sqrt(-2.0 * natural_log(1.0 - share)), cosine_of_turns(unit(mix(word))), a);
+        return recipe->integer ? fmin(fmax(value, recipe->low), recipe->high) : value;
+    }
     if (USES(FILLS, PERMUTATION) && recipe->kind == PERMUTATION)
         return (double)permute(index, recipe->count, recipe->seed | 1);
     if (USES(FILLS, SKEWED) && recipe->kind == SKEWED)

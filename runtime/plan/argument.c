@@ -239,19 +239,23 @@ static const char *check_numbers(double n, enum hn_element element)
     return n - 1 > last ? "which does not fit into %s" : NULL;
 }
 
-static const char *check_integers(const struct hn_fill *fill, enum hn_element element)
+static const char *check_integers(const struct hn_fill *fill, enum hn_element element,
+                                  uint64_t count)
 {
     int64_t low, high;
     double a = fill->numbers[0], b = fill->numbers[1];
+    double last = a;
     if (hn_element_is_real(element))
         return NULL;
     if (a != floor(a) || (fill->kind != HN_FILL_NORMAL && b != floor(b)))
         return "expected whole numbers for elements of %s";
+    if (fill->kind == HN_FILL_IOTA)
+        last = a + b * (double)(count - 1);
+    else if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
+        last = b;
     hn_element_range(element, &low, &high);
     double most = element == HN_UINT64 ? ldexp(1, 64) : (double)high;
-    bool fits = a >= (double)low && a <= most;
-    if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
-        fits = fits && b >= (double)low && b <= most;
+    bool fits = fmin(a, last) >= (double)low && fmax(a, last) <= most;
     return fits ? NULL : "which does not fit into %s";
 }
 
@@ -286,15 +290,12 @@ static const char *find_wrong(const struct hn_fill *fill, enum hn_element elemen
                    ? "expected a number of rows that divides that of elements"
                    : NULL;
     case HN_FILL_SORTED:
-        return a > b ? "expected sorted(low, high) with the lower bound first"
-                     : check_integers(fill, element);
     case HN_FILL_UNIFORM:
-        return a > b ? "expected uniform(low, high) with the lower bound first"
-                     : check_integers(fill, element);
+        return a > b ? "expected the lower bound first" : check_integers(fill, element, count);
     case HN_FILL_NORMAL:
-        return b < 0 ? "expected a deviation of at least 0" : check_integers(fill, element);
+        return b < 0 ? "expected a deviation of at least 0" : check_integers(fill, element, count);
     default:
-        return check_integers(fill, element);
+        return check_integers(fill, element, count);
     }
 }
 

@@ -163,6 +163,15 @@ TEST(the_others_are_as_described)
     }
     for (int k = 0; k < 5; k++)
         assert_share(counts[k] / (double)COUNT, 0.2, COUNT);
+    static uint8_t pixels[COUNT];
+    int dark = 0, bright = 0;
+    fill(*state, HN_FILL_NORMAL, 128, 128, HN_UINT8, COUNT, 1, pixels);
+    for (int i = 0; i < COUNT; i++) {
+        dark += pixels[i] == 0;
+        bright += pixels[i] == 255;
+    }
+    assert_share(dark / (double)COUNT, 0.1599, COUNT); /* below 1, or above 255: a deviation off */
+    assert_share(bright / (double)COUNT, 0.1604, COUNT);
     fill(*state, HN_FILL_IOTA, 1, 0.5, HN_FLOAT16, 100, 1, halves);
     for (int i = 0; i < 100; i++)
         assert_true(hn_element_decode(&halves[i], HN_FLOAT16) == 1 + 0.5 * i);
@@ -203,6 +212,13 @@ TEST(fills_are_checked)
          1,
          "expected zipf(n, exponent) with an exponent of at least 0"},
         {{.kind = HN_FILL_UNIFORM, .numbers = {0, 0x1p64}}, HN_UINT64, 1, NULL},
+        {{.kind = HN_FILL_IOTA, .numbers = {0, 1}}, HN_UINT8, 256, NULL},
+        {{.kind = HN_FILL_IOTA, .numbers = {0, 1}}, HN_UINT8, 257, "which does not fit into uint8"},
+        {{.kind = HN_FILL_IOTA, .numbers = {9, -1}}, HN_UINT32, 10, NULL},
+        {{.kind = HN_FILL_IOTA, .numbers = {9, -1}},
+         HN_UINT32,
+         11,
+         "which does not fit into uint32"},
         {{.kind = HN_FILL_CONSTANT, .numbers = {0.5, 0}},
          HN_INT32,
          1,
@@ -227,14 +243,9 @@ TEST(fills_are_checked)
 static bool fits(const struct hn_recipe *recipe, enum hn_element element)
 {
     char why[128];
-    int64_t low = 0, high = 0;
     if (hn_element_is_real(element))
         return recipe->fill.kind != HN_FILL_CSR_ROWS;
-    hn_element_range(element, &low, &high);
     switch (recipe->fill.kind) {
-    case HN_FILL_NORMAL: /* normal(5, 2) goes below 0 */
-        return low < 0;
-    case HN_FILL_IOTA: /* to 1 + 3 * count */
     case HN_FILL_CSR_ROWS:
         return hn_element_size(element) > 2;
     case HN_FILL_TRANSPOSED:
@@ -252,6 +263,7 @@ TEST(the_host_fills_as_the_device_does)
         {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {-1, 1}}},
         {.fill = {.kind = HN_FILL_UNIFORM, .numbers = {0, 100}}},
         {.fill = {.kind = HN_FILL_NORMAL, .numbers = {5, 2}}},
+        {.fill = {.kind = HN_FILL_NORMAL, .numbers = {5, 1e30}}},
         {.fill = {.kind = HN_FILL_IOTA, .numbers = {1, 3}}},
         {.fill = {.kind = HN_FILL_CONSTANT, .numbers = {7, 0}}},
         {.fill = {.kind = HN_FILL_PERMUTATION}},
@@ -283,7 +295,7 @@ TEST(the_host_fills_as_the_device_does)
             assert_memory_equal(device, host, recipe.count * size);
         }
     }
-    assert_int_equal(compared, 118);
+    assert_int_equal(compared, 137);
 }
 
 TEST(sorted_numbers_ascend)
