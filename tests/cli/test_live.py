@@ -380,6 +380,7 @@ class Replay(double.Case):
         self.assertIn("verdict   holds", result.stdout)
         self.assertIn("image     from the cache", result.stdout)
         self.assertNotIn("stale", result.stdout)
+        self.assertNotIn("space  ", result.stdout)
         self.assertIn(f"origin    measured on {socket.gethostname()}\n", result.stdout)
         replayed, = json.loads(self.replay("--json").stdout)
         self.assertEqual(replayed["origin"], {"machine": socket.gethostname(), "source": "", "imported": 0})
@@ -395,6 +396,17 @@ class Replay(double.Case):
             self.assertIn(f"  point     {best}\n", self.replay("-s", part).stdout)
         self.assertIn("the cache holds no tuned scale for n=65536 (cold); `hone tune scale.yaml -s ITEMS=1`",
                       self.hone("replay", self.config.name, "-s", "ITEMS=1", expect=3).stderr)
+
+    def test_a_best_that_the_config_excludes_now(self):
+        whole = self.config.read_text()
+        for old, new in (("[1, 2, 4, 8]", "[1, 2]"), ("defaults:", "constraints: [BLOCK * ITEMS <= 512]\ndefaults:")):
+            self.config.write_text(whole.replace(old, new))
+            self.assertIn("  space     the config's values or constraints exclude this point now: tune it again\n  verdict   holds",
+                          self.replay().stdout)
+            replayed, = json.loads(self.replay("--json").stdout)
+            self.assertFalse(replayed["in_space"])
+        # The best of a part is one that is valid.
+        self.assertIn("  point     BLOCK=128,FAULT=0,ITEMS=4\n", self.replay("-s", "ITEMS=4").stdout)
 
     def test_wrong_result(self):
         """Another template is stale: it is compiled anew, and what it computes counts."""

@@ -173,6 +173,8 @@ static const struct hn_view views[] = {
     {.line = PROCESSES("again     ", "now.timing")},
     {.line = "  image     [{?image_from_cache}from the cache|compiled]"},
     {.line = "  stale     the record was measured with another version: {changed}"},
+    {.line = "  space     the config's values or constraints exclude this point now: tune it "
+             "again{?!in_space}"},
     {.line = "  verdict   {verdict}[: {now.outcome}: {now.message}]"},
     {NULL},
 };
@@ -195,11 +197,13 @@ static json_t *comparison_to_json(const struct hn_task *task, const struct hn_tu
                                   bool from_cache, bool given)
 {
     const struct hn_timing *was = &tuned->best.timing, *now = &record->timing;
-    return json_pack("{ss so so so sb ss sb so so so so sb}", "kernel", task->plan->kernel,
+    uint16_t choice[hn_space_parameter_count(task->space) + 1];
+    return json_pack("{ss so so so sb sb ss sb so so so so sb}", "kernel", task->plan->kernel,
                      "problem", hn_bindings_to_json(task->problem), "device",
                      hn_string_to_json(task->identity.device.name), "recorded_on",
                      hn_string_to_json(tuned->identity.device.name), "simulated", tuned->simulated,
-                     "verdict", verdict_names[verdict], "image_from_cache", from_cache, "recorded",
+                     "in_space", hn_space_has(task->space, &tuned->best.point, choice), "verdict",
+                     verdict_names[verdict], "image_from_cache", from_cache, "recorded",
                      hn_record_to_json(&tuned->best), "now", hn_record_to_json(record), "origin",
                      hn_origin_to_json(&tuned->origin), "changed",
                      difference_to_json(&tuned->version, &task->version, given), "compared",
@@ -271,8 +275,7 @@ static void load_best(struct hn_store *store, const struct hn_tuned *tuned,
         qsort(records->items, records->count, sizeof *records->items, hn_record_compare);
     for (size_t i = 0; i < records->count && best->count < BEST_COUNT; i++) {
         struct hn_record record = records->items[i];
-        if (record.outcome != HN_OUTCOME_OK ||
-            hn_space_choice(space, &record.point, choice, NULL) != HN_OK)
+        if (record.outcome != HN_OUTCOME_OK || !hn_space_has(space, &record.point, choice))
             continue;
         records->items[i] = records->items[best->count];
         records->items[best->count] = record;
