@@ -136,6 +136,17 @@ void hn_value_append(struct hn_text *text, const struct hn_value *value)
                                                     : "false");
 }
 
+void hn_values_append(struct hn_text *text, const struct hn_value *values, size_t count)
+{
+    enum { LISTED = 16 };
+    for (size_t i = 0; i < count && i < LISTED; i++) {
+        hn_text_append(text, i == 0 ? "" : ", ");
+        hn_value_append(text, &values[i]);
+    }
+    if (count > LISTED)
+        hn_text_printf(text, ", ... (%zu in all)", count);
+}
+
 /* The base of an integer's text, 0 when it is none; *digits is where its digits begin. */
 static int integer_base(const char *string, const char **digits)
 {

@@ -42,6 +42,8 @@ double hn_value_number(const struct hn_value *value);
 /* The one text of a value: integers in decimal; reals in the shortest form that reads back to the same double,
  * always with a '.' or an exponent, or ".inf", "-.inf", ".nan"; true and false; words as they are. */
 void hn_value_append(struct hn_text *text, const struct hn_value *value);
+/* "a, b, c": the first of them, and of more how many there are. */
+void hn_values_append(struct hn_text *text, const struct hn_value *values, size_t count);
 
 /* Reads that text by the YAML 1.2 core schema (decimal, 0x and 0o integers, finite reals, true/True/TRUE, …); what is
  * nothing of these must be a word. HN_ECONFIG: not a value (neither is .inf, which no constant of a program can be), or

@@ -122,7 +122,6 @@ void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node,
 const char *hn_config_value_kind(const struct hn_value *value);
 /* The value of a list that equals this one, or the same number in another type; NULL. */
 const struct hn_value *hn_config_find_value(const struct hn_value *values, size_t count, const struct hn_value *value);
-void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count);
 
 /* The space: problems, parameters, names, constraints, points; then all else, whose template is at the node. */
 void hn_config_read_space(struct hn_reader *reader);

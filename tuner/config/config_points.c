@@ -355,7 +355,7 @@ static void fail_value(const struct hn_config_parameter *parameter, const char *
                        struct hn_error *err)
 {
     struct hn_text values = {0};
-    hn_config_append_values(&values, parameter->values, parameter->count);
+    hn_values_append(&values, parameter->values, parameter->count);
     hn_fail(err, HN_EUSAGE, "-s %s: found '%s', expected one of %s%s", parameter->name, text,
             values.data == NULL ? "none" : values.data,
             parameter->restricted ? ", which it was restricted to before" : "");

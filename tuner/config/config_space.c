@@ -509,7 +509,7 @@ static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,
         return;
     }
     struct hn_text text = {0};
-    hn_config_append_values(&text, parameter->values, parameter->count);
+    hn_values_append(&text, parameter->values, parameter->count);
     hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
                    parameter->name, text.data == NULL ? "" : text.data);
     hn_text_finish(&text);

@@ -70,17 +70,6 @@ const char *hn_config_value_kind(const struct hn_value *value)
     return value->type == HN_WORD ? "word" : value->type == HN_BOOLEAN ? "boolean" : "number";
 }
 
-void hn_config_append_values(struct hn_text *text, const struct hn_value *values, size_t count)
-{
-    enum { LISTED = 16 };
-    for (size_t i = 0; i < count && i < LISTED; i++) {
-        hn_text_append(text, i == 0 ? "" : ", ");
-        hn_value_append(text, &values[i]);
-    }
-    if (count > LISTED)
-        hn_text_printf(text, ", ... (%zu in all)", count);
-}
-
 static int compare_pointed(const void *a, const void *b)
 {
     const struct hn_value *x = *(const struct hn_value *const *)a;

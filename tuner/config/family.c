@@ -42,7 +42,7 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
     if (value->kind == HN_FAMILY_RANGE && value->multiple_of > 1)
         hn_text_printf(&text, " that is a multiple of %lld", (long long)value->multiple_of);
     hn_text_append(&text, value->count > 0 ? ", expected one of " : "");
-    hn_config_append_values(&text, value->values, value->count);
+    hn_values_append(&text, value->values, value->count);
     hn_fail(err, HN_ECONFIG, "%s, as the family says; widen that, or leave it out",
             (const char *)hn_needed(text.data));
     hn_text_finish(&text);

@@ -658,16 +658,11 @@ static enum hn_status fail_unknown(const struct hn_space *space, const struct hn
 static enum hn_status fail_other_value(const struct hn_space_parameter *parameter,
                                        const struct hn_value *value, struct hn_error *err)
 {
-    enum { SHOWN = 20 };
     struct hn_text text = {0};
     hn_text_printf(&text, "'%s' has no value ", parameter->name);
     hn_value_append(&text, value);
-    for (size_t i = 0; i < parameter->count && i < SHOWN; i++) {
-        hn_text_append(&text, i == 0 ? "; it has " : ", ");
-        hn_value_append(&text, &parameter->values[i]);
-    }
-    if (parameter->count > SHOWN)
-        hn_text_append(&text, ", ...");
+    hn_text_append(&text, "; it has ");
+    hn_values_append(&text, parameter->values, parameter->count);
     hn_fail(err, HN_ECONFIG, "%s", text.failed ? "out of memory" : text.data);
     hn_text_finish(&text);
     return HN_ECONFIG;
