@@ -90,6 +90,17 @@ class Launches(double.Case):
         said = self.hone("tune", self.config, "--quiet", expect=2).stderr
         self.assertEqual(said.count(missing), 2, said)
 
+    def test_a_problem_without_a_valid_point(self):
+        """The others are tuned; where there are no defaults, the first may be the one."""
+        text = self.config.read_text().replace("defaults:", "constraints: [BLOCK * ITEMS <= n]\n# ")
+        for sizes, empty, tuned in (("16, 4096, 8", (16, 8), [4096]), ("4096, 16, 64", (16,), [4096, 64])):
+            self.config.write_text(text.replace("n: 65536", f"n: [{sizes}]"))
+            result = self.hone("tune", self.config, "--json", "--quiet", "-s", "BLOCK=32,64", expect=3)
+            self.assertEqual([found["problem"]["n"] for found in json.loads(result.stdout) if found["best"]], tuned)
+            why = f"{self.config}:12:15: no point is valid: the constraint 'BLOCK * ITEMS <= n' rejects most, 8 of 8 combinations\n"
+            self.assertEqual(result.stderr, "".join(f"hone: n={n}: {why}" for n in empty) +
+                             "hone: not every problem could be tuned, as is told above\n")
+
     def test_words_in_another_order(self):
         """A template that reads their numbers is another program then; one that reads their names is the same."""
         self.spoil(self.config, "  FAULT: [0]\n", "  FAULT: [0]\n  SHAPE: [slim, wide]\n")

@@ -295,16 +295,17 @@ static enum turn tune_in_turn(struct hn_tune_search *search, struct hn_task *tas
 }
 
 /* Tells what ended the tuning of one of several problems. Another may well have what this one
- * lacks: room on the device, a data file, a reference that runs. What ends the next one, too, is no
- * problem's own. */
+ * lacks: a valid point, room on the device, a data file, a reference that runs. What ends the next
+ * one, too, is no problem's own, unless it has no points either. */
 static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err)
 {
     const struct hn_config *config = tune->given->config;
-    if ((err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1)
+    const bool own = err->status == HN_ENOTFOUND;
+    if ((!own && err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1)
         return;
     char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
     hn_progress_board_hold(&tune->board);
-    if (strcmp(tune->last.message, err->message) != 0) {
+    if (own || strcmp(tune->last.message, err->message) != 0) {
         fprintf(stderr, "hone: %s: %s\n", label, err->message);
         tune->last = *err;
         hn_error_init(err);

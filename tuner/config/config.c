@@ -39,21 +39,28 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
     hn_space_destroy(space);
 }
 
-/* Partial defaults are completed by the first valid point that has them. */
+/* Partial defaults are completed by the first valid point that has them; without any, that of the
+ * first problem which has points. */
 static void complete_defaults(struct hn_reader *reader)
 {
     const struct hn_config *config = reader->config;
-    size_t count = config->defaults.count > 0 ? config->problem_count : 1;
-    for (size_t i = 0; i < count; i++) {
+    const bool given = config->defaults.count > 0;
+    struct hn_bindings *defaults = &reader->plan->defaults;
+    for (size_t i = 0; i < config->problem_count && (given || defaults->count == 0); i++) {
         struct hn_bindings point;
         struct hn_space *space = NULL;
-        if (hn_config_space(config, i, false, &space, reader->err) != HN_OK)
+        hn_config_space(config, i, false, &space, reader->err);
+        if (!given && reader->err->status == HN_ENOTFOUND && i + 1 < config->problem_count) {
+            hn_error_init(reader->err);
+            continue;
+        }
+        if (hn_failed(reader->err))
             return;
         if (!hn_config_default_point(config, space, &point))
             fail_default(reader, i, &config->defaults);
         hn_space_destroy(space);
-        if (i == 0)
-            reader->plan->defaults = point;
+        if (defaults->count == 0)
+            *defaults = point;
         else
             hn_bindings_finish(&point);
         if (hn_failed(reader->err))

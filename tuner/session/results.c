@@ -702,14 +702,12 @@ uint32_t *hn_session_ladder(const struct hn_session *session, size_t *count)
 
 size_t hn_session_find(const struct hn_session *session, const struct hn_bindings *point)
 {
-    size_t found = SIZE_MAX;
     const struct hn_space *space = session->task->space;
     uint16_t choice[hn_space_parameter_count(space) + 1];
-    if (hn_space_choice(space, point, choice, NULL) == HN_OK) {
-        uint32_t key = hn_keys_find(&session->points, choice);
-        if (key != HN_NO_KEY)
-            found = hn_tickets_of_point(&session->tickets, key);
-    }
+    if (hn_space_choice(space, point, choice, NULL) != HN_OK)
+        return SIZE_MAX;
+    uint32_t key = hn_keys_find(&session->points, choice);
+    size_t found = key != HN_NO_KEY ? hn_tickets_of_point(&session->tickets, key) : SIZE_MAX;
     bool finished = found != SIZE_MAX && session->tickets.items[found].state == HN_TICKET_FINISHED;
     return finished ? found : SIZE_MAX;
 }
