@@ -148,7 +148,8 @@ int main(void)
         self.launch("attributes", "CLUSTER=16,COOPERATIVE=true,SHARED=65536,CARVEOUT=100", "{.n = N, .sm_count = 16}", "x, y",
                     "out[i] == in[i] + 16", after="""
     problem.n = (INT64_C(1) << 32) + N;
-    if (hone_attributes_usable(0, 90, problem) || hone_attributes_nearest(NULL, 90, 16, problem) != -1)
+    if (hone_attributes_usable(0, 90, problem) || hone_attributes_nearest(NULL, 90, 16, problem) != -1 ||
+        hone_attributes_launch(kernel.functions, 0, 0, problem, x, y) != CUDA_ERROR_INVALID_VALUE)
         return 7;
     problem.n = N;""")
 
