@@ -3,6 +3,7 @@
 
 import ast
 import json
+import os
 import shutil
 import struct
 
@@ -86,6 +87,17 @@ class Inputs(double.Case):
             "arguments:\n", "arguments:\n  - {name: typed, type: T, count: 16, fill: \"constant(-1.5)\"}\n"))
         self.hone("inputs", self.config, "-o", "in", "-p", "n=8", "-p", "T=__nv_fp8_e4m3")
         self.assertEqual(read_npy(self.folder / "in" / "typed.npy"), ("|u1", (16,), b"\xbc" * 16))
+
+    def test_defaults_of_a_large_space(self):
+        """The first valid point that has them is looked for: the 64 million of the space are not numbered for it."""
+        more = "".join(f"  P{i}: {{range: [1, 24], step: 1}}\n" for i in range(5))
+        self.spoil(self.config, "  FAULT: [0]\n", f"  FAULT: [0]\n{more}")
+        self.spoil(self.config, "defaults: {BLOCK: 128, ITEMS: 1, FAULT: 0}",
+                   "defaults: {BLOCK: 128}\nconstraints: [(P0 + P1 + P2 + P3 + P4 + BLOCK + ITEMS) % 3 == 0]")
+        process = self.start("inputs", self.config, "-o", "in", "--quiet")
+        _, status, usage = os.wait4(process.pid, 0)
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss, 200 << 10, "KiB; with numbers it would be 490 MiB")
 
     def test_results_are_named_for_whoever_computes_them(self):
         self.config.write_text(self.config.read_text().replace("{name: y, type: float32, count: n",

@@ -18,7 +18,7 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
     const struct hn_bindings *of = &config->problems[problem];
     struct hn_bindings near = {0};
     struct hn_space *space = NULL;
-    if (hn_config_space(config, problem, false, &space, NULL) == HN_OK)
+    if (hn_config_space(config, problem, true, &space, NULL) == HN_OK)
         hn_config_default_point(config, space, &near);
     struct hn_bindings whole = hn_need_bindings(&near, point);
     const struct hn_config_constraint *broken =
@@ -49,7 +49,7 @@ static void complete_defaults(struct hn_reader *reader)
     for (size_t i = 0; i < config->problem_count && (given || defaults->count == 0); i++) {
         struct hn_bindings point;
         struct hn_space *space = NULL;
-        hn_config_space(config, i, false, &space, reader->err);
+        hn_config_space(config, i, true, &space, reader->err);
         if (!given && reader->err->status == HN_ENOTFOUND && i + 1 < config->problem_count) {
             hn_error_init(reader->err);
             continue;
