@@ -291,6 +291,18 @@ class Captures(double.Case):
         for other in "--all", "--family":
             self.misused(f"--capture is of one tuning: leave {other} out", "replay", other, "scale.yaml", "--capture", "a.honecap")
 
+    def test_a_kernel_that_is_launched_less_often(self):
+        """Others are named where it is not launched at all: they are no help where its launches are too few."""
+        sys.path.insert(0, str(hone.SOURCE / "bench" / "launch"))
+        import captured as bench
+        for name, helps in (('"other"', True), ('asked++ ? "other" : "scale"', False)):
+            with unittest.mock.patch.object(bench, "STUB", "static int asked;\n" + bench.STUB.replace('"other"', name)):
+                program = bench.build(self.folder)
+            told = subprocess.run([hone.HONE, "capture", "--kernel", "scale", "--launch", "2", "--", program], cwd=self.folder, text=True,
+                                  capture_output=True, env=self.environment(LD_LIBRARY_PATH=str(self.folder)))
+            self.assertIn("made no launch 2 of scale", told.stderr)
+            self.assertEqual("hone: it launched other\n" in told.stderr, helps)
+
     def test_others_are_looked_at_once(self):
         """A kernel that is not wanted costs a comparison, however many there are: the driver tells the name of each once."""
         sys.path.insert(0, str(hone.SOURCE / "bench" / "launch"))
