@@ -217,6 +217,17 @@ class Launches(double.Case):
         self.assertIn("inputs.yaml: argument 'bytes': data file ", result.stderr)
         self.assertIn("found 9 bytes of data, expected 8 (4 elements of int16)", result.stderr)
 
+    def test_points_that_launch_another_step(self):
+        """The same program with the same grid, but other arguments: it is no duplicate, and here it is wrong."""
+        text = self.config.read_text().replace("  FAULT: [0]\n", "  FAULT: [0]\n  STEP: [0, 1]\n").replace("FAULT: 0}", "FAULT: 0, STEP: 0}")
+        text = text.replace("  - {name: n, ", "  - {name: other, type: float32, value: 7}\n  - {name: n, ")
+        text = text.replace('launch:\n  block: BLOCK\n  grid: "ceil_div(n, BLOCK * ITEMS)"\n', "launch:\n" + "".join(
+            f'  - {{block: BLOCK, grid: "ceil_div(n, BLOCK * ITEMS)", arguments: [x, y, {factor}, n], if: STEP == {step}}}\n'
+            for step, factor in enumerate(("a", "other"))))
+        self.config.write_text(text.replace('grid: "ceil_div(n, 256)"}', 'grid: "ceil_div(n, 256)", arguments: [x, y, a, n]}'))
+        tuning = self.tune("--full", "-s", "BLOCK=128,ITEMS=1")[0]
+        self.assertEqual({record["point"]["STEP"]: record["outcome"] for record in tuning["records"]}, {0: "ok", 1: "wrong_result"})
+
     def test_steps_that_some_points_launch(self):
         found = self.outcomes("composite.yaml")
         self.assertEqual({point for point, outcome in found.items() if outcome == "invalid_launch"},

@@ -280,9 +280,13 @@ static void check_arguments(const struct hn_task *task, const struct hn_launch *
     check_types(task, launch, err);
 }
 
-static void append_geometry(struct hn_text *text, const struct hn_launch *launch)
+/* Points may differ in nothing but which of the steps they launch. */
+static void append_geometry(struct hn_text *text, const struct hn_plan *plan,
+                            const struct hn_launch *launch, const struct hn_bindings *point)
 {
     HN_EACH_OF(step, launch->steps, launch->step_count) {
+        if (step->step > plan->steps)
+            hn_text_printf(text, " step %td", step->step - plan->steps);
         for (int d = 0; d < 3; d++)
             hn_text_printf(text, " %lld %lld", (long long)step->grid[d], (long long)step->block[d]);
         if (hn_launch_step_has_clusters(step))
@@ -294,6 +298,9 @@ static void append_geometry(struct hn_text *text, const struct hn_launch *launch
         hn_text_append(text, step->programmatic ? " programmatic" : "");
         hn_l2_window_append(text, &step->window);
         hn_text_printf(text, " %lld;", (long long)step->shared_bytes);
+        /* They have grids of their own where these depend on what the device has room for. */
+        if (hn_plan_asks_clusters(plan, step->step))
+            hn_bindings_append(text, point);
     }
 }
 
@@ -364,7 +371,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     struct hn_text text = {0};
     struct hn_bindings depends;
     hn_text_append(&text, image->code_hash);
-    append_geometry(&text, launch);
+    append_geometry(&text, task->plan, launch, point);
     HN_EACH_OF(tensor, launch->tensors, launch->tensor_count) {
         hn_text_printf(&text, " map %zu %s", tensor->buffer, hn_element_name(tensor->element));
         for (int n = 0; n < tensor->rank; n++)
@@ -376,13 +383,6 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         hn_text_append(&text, ";");
     }
     append_flow(&text, launch);
-    /* Points have grids of their own where these depend on what the device has room for. */
-    for (size_t i = 0; i < launch->step_count; i++) {
-        if (!hn_plan_asks_clusters(task->plan, launch->steps[i].step))
-            continue;
-        hn_text_append(&text, " ");
-        hn_bindings_append(&text, point);
-    }
     append_judgement(&text, task, point, err);
     /* The right result may depend on the point. */
     if (!hn_failed(err) && hn_task_depends(task, point, &depends, err) == HN_OK) {
