@@ -60,8 +60,9 @@ static void find_functions(struct hn_variant *variant, struct hn_error *err)
         struct hn_launch_step *launch = &variant->launch.steps[i];
         char what[96];
         int clusters = 0;
-        CUresult result = hn_module_find(context->driver, variant->module, image, &variant->launch,
-                                         i, &variant->functions[i], what);
+        CUresult result = hn_module_find(context->driver, variant->module, image->entries[i],
+                                         launch, hn_module_shared_bytes(&variant->launch, image, i),
+                                         &variant->functions[i], what);
         hn_refuse(variant, result, HN_OUTCOME_LAUNCH_ERROR, what, err);
         if (!hn_goes_on(variant, err) || !hn_plan_asks_clusters(plan, launch->step))
             continue;

@@ -13,7 +13,6 @@
 #include "base/run.h"
 #include "cache/recording/recording.h"
 #include "runtime/device/device.h"
-#include "runtime/process/process.h"
 
 /* Plans, results and rules of kernels, each read from the cache when it is first asked for. */
 

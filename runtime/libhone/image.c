@@ -9,8 +9,6 @@
 
 #include "base/run.h"
 #include "runtime/device/library.h"
-#include "runtime/plan/launch.h"
-#include "runtime/process/process.h"
 
 /* The program `hone`, which does for applications what should not happen in them. */
 

@@ -403,24 +403,25 @@ static bool module_serves(const struct hn_lib_module *module, const struct hn_la
     return serves;
 }
 
-/* As hn_module_find, for all launches so far. */
-static CUresult find_function(struct hn_lib_module *module, const struct hn_launch *launch,
-                              size_t step, CUfunction *function, char what[96])
+/* As hn_module_find, for all launches so far: what one was given no other one takes away. */
+static CUresult find_function(struct hn_lib_module *module, const struct hn_launch_step *shape,
+                              size_t step, int64_t shared_bytes, CUfunction *function,
+                              char what[96])
 {
     struct hn_lib_function *own = &module->functions[step];
-    const struct hn_launch_step *shape = &launch->steps[step];
-    int64_t shared_bytes = hn_module_shared_bytes(launch, &module->image, step);
     bool large = shape->cluster[0] * shape->cluster[1] * shape->cluster[2] > HN_PORTABLE_CLUSTER;
-    CUresult result = CUDA_SUCCESS;
-    if (own->function == NULL || shared_bytes > own->shared_bytes ||
-        (large && !own->has_large_clusters)) {
-        result = hn_module_find(&module->cache->driver, module->module, &module->image, launch,
-                                step, &own->function, what);
-        own->shared_bytes = shared_bytes > own->shared_bytes ? shared_bytes : own->shared_bytes;
-        own->has_large_clusters = own->has_large_clusters || large;
-        own->carveout = shape->carveout;
-    }
     *function = own->function;
+    if (own->function != NULL && shared_bytes <= own->shared_bytes &&
+        (!large || own->has_large_clusters))
+        return CUDA_SUCCESS;
+    if (shared_bytes < own->shared_bytes)
+        shared_bytes = own->shared_bytes;
+    CUresult result =
+        hn_module_find(&module->cache->driver, module->module, module->image.entries[step], shape,
+                       shared_bytes, function, what);
+    if (result == CUDA_SUCCESS)
+        *own = (struct hn_lib_function){*function, shared_bytes, shape->carveout,
+                                        own->has_large_clusters || large};
     return result;
 }
 
@@ -452,8 +453,8 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_val
 static void make_step(struct hone_kernel *kernel, const struct hn_image *image, size_t index,
                       struct hn_value *values, struct hn_error *err)
 {
-    const struct hn_launch *launch = &kernel->launch;
-    const struct hn_step *from = launch->steps[index].step;
+    const struct hn_launch_step *shape = &kernel->launch.steps[index];
+    const struct hn_step *from = shape->step;
     struct hn_lib_step *step = &kernel->steps[index];
     char what[96];
     step->of = from;
@@ -462,7 +463,7 @@ static void make_step(struct hone_kernel *kernel, const struct hn_image *image, 
                     from->entry, from->argument_count, (int)HN_LIB_MAX_ARGUMENTS);
         return;
     }
-    bool valid = hn_module_step_of(&launch->steps[index]).window == SIZE_MAX ||
+    bool valid = hn_module_step_of(shape).window == SIZE_MAX ||
                  from->geometry.window.argument < kernel->slot_count;
     for (size_t i = 0; i < from->argument_count; i++)
         valid = valid && from->arguments[i] < kernel->slot_count;
@@ -471,14 +472,16 @@ static void make_step(struct hone_kernel *kernel, const struct hn_image *image, 
                 "the plan's step '%s' takes an argument that stands behind a symbol", from->entry);
         return;
     }
-    CUresult result = kernel->shared != NULL
-                          ? find_function(kernel->shared, launch, index, &step->function, what)
-                          : hn_module_find(&kernel->cache->driver, kernel->module, image, launch,
-                                           index, &step->function, what);
+    int64_t shared_bytes = hn_module_shared_bytes(&kernel->launch, image, index);
+    CUresult result =
+        kernel->shared != NULL
+            ? find_function(kernel->shared, shape, index, shared_bytes, &step->function, what)
+            : hn_module_find(&kernel->cache->driver, kernel->module, image->entries[index], shape,
+                             shared_bytes, &step->function, what);
     hn_lib_cuda(kernel->cache, result, what, err);
     if (!hn_failed(err))
         fit_clusters(kernel, index, values, err);
-    step->shape = hn_module_step_of(&launch->steps[index]);
+    step->shape = hn_module_step_of(shape);
     const CUlaunchConfig *config = &step->shape.config;
     memcpy(kernel->grids[index],
            (unsigned int[]){config->gridDimX, config->gridDimY, config->gridDimZ},

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/module/module.h"
-
 /* Launches of several steps as CUDA graphs, where options.graph asks for it. A graph holds the
  * values of the arguments, so that a stream has some, and a launch whose values are in none goes
  * the plain way. Only values that come a second time get a graph: making one takes as long as some

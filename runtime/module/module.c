@@ -16,12 +16,10 @@ int64_t hn_module_shared_bytes(const struct hn_launch *launch, const struct hn_i
     return most;
 }
 
-CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
-                        const struct hn_image *image, const struct hn_launch *launch, size_t step,
+CUresult hn_module_find(const struct hn_driver *driver, CUmodule module, const char *entry,
+                        const struct hn_launch_step *shape, int64_t shared_bytes,
                         CUfunction *function, char what[96])
 {
-    const struct hn_launch_step *shape = &launch->steps[step];
-    int64_t shared_bytes = hn_module_shared_bytes(launch, image, step);
     int64_t blocks = shape->cluster[0] * shape->cluster[1] * shape->cluster[2];
     const struct {
         CUfunction_attribute attribute;
@@ -37,8 +35,8 @@ CUresult hn_module_find(const struct hn_driver *driver, CUmodule module,
         {CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, blocks > HN_PORTABLE_CLUSTER,
          "cluster of more than 8 blocks"},
     };
-    snprintf(what, 96, "%.90s", image->entries[step]);
-    CUresult result = driver->p_cuModuleGetFunction(function, module, image->entries[step]);
+    snprintf(what, 96, "%.90s", entry);
+    CUresult result = driver->p_cuModuleGetFunction(function, module, entry);
     for (size_t i = 0; result == CUDA_SUCCESS && i < sizeof attributes / sizeof *attributes; i++) {
         if (!attributes[i].needed)
             continue;

@@ -7,10 +7,10 @@
 #include "runtime/plan/launch.h"
 
 /* Finds the kernel of a step in the module that was loaded of its image, and asks the driver for what its launches need:
- * dynamic shared memory, of which a kernel keeps the most that one of its steps wants, the carve-out, clusters of more
- * than 8 blocks. `what` is the call that failed, for messages. */
-CUresult hn_module_find(const struct hn_driver *driver, CUmodule module, const struct hn_image *image,
-                        const struct hn_launch *launch, size_t step, CUfunction *function, char what[96]);
+ * so much dynamic shared memory in place of what was asked for before, the carve-out, clusters of more than 8 blocks.
+ * `what` is the call that failed, for messages. */
+CUresult hn_module_find(const struct hn_driver *driver, CUmodule module, const char *entry,
+                        const struct hn_launch_step *shape, int64_t shared_bytes, CUfunction *function, char what[96]);
 
 /* Dynamic shared memory that the kernel of a step has to be allowed: the most that one of its steps wants. */
 int64_t hn_module_shared_bytes(const struct hn_launch *launch, const struct hn_image *image, size_t step);

@@ -42,6 +42,14 @@ static const char rule_of_ways[] =
     " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
     " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
 
+/* Much shared memory below 5000, clusters of 16 blocks from there on. */
+static const char rule_of_wide[] =
+    "{'goal': 'mean', 'values': [{'name': 'n', 'low': 1, 'high': 100000}], 'features': ['n'],"
+    " 'nodes': [{'configuration': 0, 'sure': true}],"
+    " 'configurations': [{'CARVEOUT': -1, 'CLUSTER': 1, 'COOPERATIVE': false, 'SHARED': 1024}],"
+    " 'predicted': {'mean': 0, 'worst': 0, 'sizes': 0},"
+    " 'measured': {'mean': 0, 'worst': 0, 'sizes': 0}}";
+
 static const char rule_of_tensor[] =
     "{'goal': 'mean', 'values': [{'name': 'COLUMNS', 'low': 4, 'high': 1000},"
     "                            {'name': 'ROWS', 'low': 1, 'high': 1000}], 'features': ['ROWS'],"
@@ -55,6 +63,7 @@ static int set_up_family(void **state)
     learn_on("scale", rule_of_scale, 1, NULL);
     learn_on("sum_once", rule_of_sum, 1, NULL);
     learn_on("sum_ways", rule_of_ways, 1, NULL);
+    learn_on("wide", rule_of_wide, 1, NULL);
     learn_on("tensor", rule_of_tensor, 1, NULL);
     return set_up(state);
 }
@@ -226,6 +235,19 @@ TEST(sizes_that_launch_the_same_steps_are_made_like_others)
         assert_int_equal(kernel->steps[0].of - kernel->plan->plan->steps, size < 5000 ? 1 : 2);
         expect_sum(kernel, x, sum, size);
     }
+}
+
+TEST(a_size_takes_no_shared_memory_from_others)
+{
+    struct shared *shared = *state;
+    CUdeviceptr x = new_buffer(NULL, 5000 * sizeof(int)), y = new_buffer(NULL, 5000 * sizeof(int));
+    const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
+    struct hone_kernel *much = get_kernel(shared->cache, "wide", "n", 4999, NULL);
+    struct hone_kernel *large = get_kernel(shared->cache, "wide", "n", 5000, NULL);
+    assert_non_null(much->shared);
+    assert_ptr_equal(much->shared, large->shared);
+    launch_ok(large, NULL, arguments, 2);
+    launch_ok(much, NULL, arguments, 2);
 }
 
 static void expect_moved(struct hone_kernel *kernel, int rows, int columns)

@@ -71,6 +71,12 @@ class Case(double.Case):
             self.assertIn(way.format(""), text)
             ways = self.write("sum_ways.yaml", text.replace("kernel: sum", "kernel: sum_ways").replace(way.format(""), long))
             self.hone("tune", ways, "-s", "FINISH=two_pass,BLOCKS=4", "--quiet")
+            wide = (self.folder / "attributes.yaml").read_text()
+            for old, new in (("kernel: attributes", "kernel: wide"), ("sm_count // 16 * 16", "16"), ("cluster: CLUSTER", "cluster: 1 if n < 5000 else 16"),
+                             ("shared_bytes: SHARED", "shared_bytes: 65536 if n < 5000 else 1024"),
+                             (wide[wide.index("symbols:"):wide.index("launch:")], "")):
+                wide = wide.replace(old, new)
+            self.hone("tune", self.write("wide.yaml", wide), "-s", "CLUSTER=1,COOPERATIVE=false,SHARED=1024,CARVEOUT=-1", "--quiet")
             accumulate = self.write("accumulate.yaml", (self.folder / "accumulate.yaml").read_text()
                                     .replace(", 1073741824", ""))
             self.hone("tune", accumulate, "--quiet")
