@@ -143,30 +143,31 @@ static void find_symbol(struct hone_kernel *kernel, size_t index, const struct h
     hn_lib_cuda(kernel->cache,
                 driver->p_cuModuleGetGlobal(&address, &room, kernel->module, symbol->name),
                 symbol->name, err);
+    *made = (struct hn_lib_symbol){.name = symbol->name,
+                                   .from = source->name,
+                                   .address = address,
+                                   .bytes = hn_element_size(symbol->element)};
+    if (symbol->value != NULL)
+        hn_argument_evaluate_scalar(symbol, values, &bits, err);
+    else
+        hn_argument_buffer_bytes(source, values, &made->bytes, err);
+    if (!hn_failed(err) && made->bytes > room)
+        hn_fail(err, HN_EFORMAT, "symbol '%s' has %llu bytes in the module; the plan gives it %llu",
+                symbol->name, (unsigned long long)room, (unsigned long long)made->bytes);
     if (hn_failed(err))
         return;
     if (symbol->value != NULL) {
-        hn_argument_evaluate_scalar(symbol, values, &bits, err);
-        if (!hn_failed(err))
-            hn_lib_cuda(kernel->cache,
-                        driver->p_cuMemcpyHtoD(address, &bits, hn_element_size(symbol->element)),
-                        "setting a symbol", err);
+        hn_lib_cuda(kernel->cache, driver->p_cuMemcpyHtoD(address, &bits, made->bytes),
+                    "setting a symbol", err);
         return;
     }
-    *made = (struct hn_lib_symbol){.name = symbol->name, .from = source->name, .address = address};
     made->zeroed = symbol->changes && fill->kind == HN_FILL_CONSTANT &&
                    fill->expressions[0] == NULL && !(fill->numbers[0] < 0 || fill->numbers[0] > 0);
-    hn_argument_buffer_bytes(source, values, &made->bytes, err);
-    if (hn_failed(err))
-        return;
     if (symbol->changes && !made->zeroed)
         hn_lib_fail(err, HONE_UNSUPPORTED,
                     "symbol '%s' has role inout: it would have to be set before every "
                     "launch, which the library does for counters only",
                     symbol->name);
-    else if (made->bytes > room)
-        hn_fail(err, HN_EFORMAT, "symbol '%s' has %llu bytes in the module; the plan gives it %llu",
-                symbol->name, (unsigned long long)room, (unsigned long long)made->bytes);
     kernel->symbol_count++;
     kernel->symbols_to_set += !made->zeroed;
     kernel->has_zeroed = kernel->has_zeroed || made->zeroed;

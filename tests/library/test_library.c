@@ -628,6 +628,15 @@ TEST(a_plan_of_another_signature_is_refused)
         "kernel 'scale' takes 5 parameters of 8, 8, 4, 4, 4 bytes, the plan passes 4: x, y, a, n;");
 }
 
+TEST(a_value_fits_into_its_symbol)
+{
+    if (getenv("HONE_TEST_GROWING") == NULL)
+        skip();
+    const struct hone_value problem[] = {hone_integer("n", 5000), hone_integer("SMALL", 1)};
+    expect_no_kernel(open_cache(), "narrow", problem, 2, NULL, HONE_BAD_FILE,
+                     "symbol 'scale' has 2 bytes in the module; the plan gives it 4");
+}
+
 /* The next two are run by themselves: with HONE_CAPTURE, and after the captures were tuned. */
 /* Whoever edits a template and does not tune again is told. */
 TEST(a_changed_template_is_stale)

@@ -148,6 +148,11 @@ class Programs(Case):
         self.spoil(self.config, "{n: 65536}", "{n: 65536, MORE: 0}\nfreeze: [MORE]")
         self.spoil(self.config, "kernel: scale", "kernel: growing")
         self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet")
+        # A symbol that is smaller for another problem.
+        self.spoil(self.folder / "symbols.cu", "__constant__ int scale;", "#if SMALL\n__constant__ short scale;\n#else\n__constant__ int scale;\n#endif")
+        self.spoil(self.folder / "symbols.yaml", "{n: 5000}", "{n: 5000, SMALL: 0}\nfreeze: [SMALL]")
+        self.spoil(self.folder / "symbols.yaml", "kernel: look_up", "kernel: narrow")
+        self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "-s", "MEMORY=global", "--quiet")
         self.tune_raced()
         self.hone("tune", "inputs.yaml", "-s", "BLOCK=128", "--cache", "other.db", "--quiet")
         self.check(PROGRAM, HONE_TEST_RECORDINGS=str(recordings), HONE_TEST_SHIPPED=str(SHIPPED),
