@@ -188,6 +188,23 @@ static const char *skip_blanks(const char *at)
     return at + strspn(at, " \t\r\n");
 }
 
+/* The next that is no comment and no blank; of an identifier with its scopes, "std::size_t". Length
+ * 0 at the end. */
+static struct word next_word(const char **at)
+{
+    enum hn_code kind = HN_CODE_OTHER;
+    struct word word;
+    do {
+        *at = skip_blanks(*at);
+        word.text = *at;
+        *at = **at != '\0' ? hn_code_behind(*at, &kind) : *at;
+    } while (kind == HN_CODE_COMMENT && **at != '\0');
+    while (kind == HN_CODE_WORD && (hn_is_word_char(**at) || strncmp(*at, "::", 2) == 0))
+        *at += **at == ':' ? 2 : 1;
+    word.length = (size_t)(*at - word.text);
+    return word;
+}
+
 /* The name of the parameter at *at, which is then behind it: the last word before a comma, an end
  * or a default. False at the end of the list. `<` and `>` within parentheses compare. */
 static bool next_parameter(const char **at, struct word *name)
@@ -252,11 +269,8 @@ static bool read_word(struct scan *scan, const struct word *word, const char *na
 {
     const char *next = skip_blanks(scan->at);
     if (equals(word, "namespace")) {
-        const char *start = next;
-        while (hn_is_word_char(*next) || strncmp(next, "::", 2) == 0)
-            next += *next == ':' ? 2 : 1;
-        scan->next_scope = (struct word){start, (size_t)(next - start)};
-        scan->at = next;
+        if (hn_is_word_char(*next))
+            scan->next_scope = next_word(&scan->at);
     } else if (equals(word, "template") && *next == '<') {
         struct word parameter;
         scan->parameters = scan->at = next + 1;
@@ -287,17 +301,17 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
 
 bool hn_template_parameter_is_declared(const char *source, const char *name)
 {
-    bool found = false;
-    for (const char *at = source; *at != '\0' && !found;) {
+    for (const char *at = source; *at != '\0';) {
         struct word word, parameter;
         next_token(&at, &word);
         const char *list = skip_blanks(at);
         if (!equals(&word, "template") || *list != '<')
             continue;
-        for (list++; !found && next_parameter(&list, &parameter);)
-            found = equals(&parameter, name);
+        for (list++; next_parameter(&list, &parameter);)
+            if (equals(&parameter, name))
+                return true;
     }
-    return found;
+    return false;
 }
 
 /* Without what stands around it: blanks, and a comment behind it. */
@@ -382,23 +396,6 @@ bool hn_code_next_value(const char **at, const char *name, bool is_macro,
 }
 
 /* What a kernel's parameters are. */
-
-/* The next that is no comment and no blank; of an identifier with its scopes, "std::size_t". Length
- * 0 at the end. */
-static struct word next_word(const char **at)
-{
-    enum hn_code kind = HN_CODE_OTHER;
-    struct word word;
-    do {
-        *at = skip_blanks(*at);
-        word.text = *at;
-        *at = **at != '\0' ? hn_code_behind(*at, &kind) : *at;
-    } while (kind == HN_CODE_COMMENT && **at != '\0');
-    while (kind == HN_CODE_WORD && (hn_is_word_char(**at) || strncmp(*at, "::", 2) == 0))
-        *at += **at == ':' ? 2 : 1;
-    word.length = (size_t)(*at - word.text);
-    return word;
-}
 
 static void append_word(char *text, size_t size, const struct word *word)
 {
