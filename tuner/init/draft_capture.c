@@ -61,14 +61,6 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
     draft->shared_todo = NULL;
 }
 
-static const struct hn_capture_part *part_of(const struct hn_capture_part *parts, size_t count,
-                                             const char *name)
-{
-    while (count > 0 && strcmp(parts[count - 1].name, name) != 0)
-        count--;
-    return count > 0 ? &parts[count - 1] : NULL;
-}
-
 /* Beside the config; returns what that calls it. */
 static const char *write_file(const struct hn_draft *draft, const char *name, const char *end,
                               const void *data, uint64_t bytes, struct hn_error *err)
@@ -121,10 +113,13 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
 {
     const struct hn_capture_head *head = &draft->capture->head;
     const char *name = HN_DRAFT_TEXT(draft, "p%zu", place);
-    const struct hn_capture_part *before = part_of(head->inputs, head->input_count, name);
-    const struct hn_capture_part *after = part_of(head->expected, head->expected_count, name);
+    const struct hn_capture_part *before = NULL, *after = NULL;
     const struct hn_value *scalar = hn_bindings_get(&head->scalars, name);
     bool number = argument->value != NULL && scalar != NULL;
+    HN_EACH_OF(part, head->inputs, head->input_count)
+        before = strcmp(part->name, name) == 0 ? part : before;
+    HN_EACH_OF(part, head->expected, head->expected_count)
+        after = strcmp(part->name, name) == 0 ? part : after;
     if (scalar != NULL ? argument->count != NULL && scalar->integer != 0 : before == NULL)
         hn_fail(err, HN_ECONFIG, "'%s' has no %s %s, which is '%s' in the source",
                 draft->capture->path, scalar == NULL ? "parameter" : "memory of the device for",
