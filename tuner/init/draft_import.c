@@ -230,8 +230,7 @@ static void read_source(struct import *import)
     if (found && !hn_failed(&why))
         draft->nvcc = hn_draft_why_nvcc(draft);
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
-        HN_DRAFT_NOTE(draft, "head", "# TODO: the kernel has to be CUDA. The file says: %s",
-                      language);
+        HN_DRAFT_NOTE(draft, "language", "%s", language);
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
     bool instance = name != NULL && strchr(name, '<') != NULL;
     draft->entry = instance ? name : own != NULL ? own : draft->name;
@@ -335,9 +334,7 @@ static void add_conditions(struct import *import)
         flaw = flaw != NULL || kept ? flaw : condition;
     }
     if (flaw != NULL)
-        HN_DRAFT_NOTE(draft, "odd_defaults",
-                      "# TODO: which point to begin with? The file's defaults lack or break %s",
-                      flaw);
+        HN_DRAFT_NOTE(draft, "odd_defaults", "%s", flaw);
 }
 
 /* The problem: whole numbers that are passed by value, and those of ProblemSize. */
