@@ -380,6 +380,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("void f(CUmodule module) { CUfunction own; CUdeviceptr d; float by = 3; int m = 5000; cuModuleGetFunction(&own, module, \"_Z1kPffi\");\n"
                  " cuMemAlloc(&d, m * 4 * sizeof(float)); void *args[] = {&d, &by, &m}; cuLaunchKernel(own, (m + 63) / 64, 1, 1, 64, 1, 1, 96, 0, args, 0); }",
                  "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
+                # The runtime's with a structure, whose fields are set before.
+                ("void f(float *d) { const int m = 5000; cudaLaunchConfig_t launch = {}; launch.gridDim = dim3((m + 63) / 64); launch.blockDim = 64;\n"
+                 " launch.dynamicSmemBytes = 96; cudaLaunchKernelEx(&launch, k, d, 3.f, m); }",
+                 "problem: {n: 5000}\n", "value: 3}\n", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
                 # An array that is not there passes nothing that is known.
                 ("void f(float *d, void **args) { cudaLaunchKernel((void *)k, dim3(7), dim3(64), args, 0, 0); }", "value: n}\n", "  grid: [7]\n"),
                 # Members of a class that it sets elsewhere.

@@ -42,9 +42,10 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
  * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
  * a library around it. The driver's has each axis apart and an array of addresses, the runtime's
- * the array before the last two. */
+ * the array before the last two, or in front of the kernel a structure with grid and block. */
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
+    static const char *const fields[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
     struct hn_unit *unit = draft->unit;
     size_t wanted = draft->kernel->argument_count, call = kernel, open;
     struct hn_tokens *passed = draft->passed, *end = passed + wanted;
@@ -60,22 +61,31 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     } else {
         struct hn_tokens *parts = hn_need_block(&unit->memory, wanted + 10, sizeof *parts);
         while (--call > 0 && kernel - call < 12 &&
-               hn_find_letters(hn_text_at(unit, call), "launch") == NULL)
+               (hn_find_letters(hn_text_at(unit, call), "launch") == NULL ||
+                !hn_at(unit, call + 1, "(")))
             continue;
         const char *name = hn_text_at(unit, call);
         bool driver = strncmp(name, "cuLaunch", 8) == 0;
-        bool runtime = strncmp(name, "cudaLaunch", 10) == 0, array = driver || runtime;
+        bool structure = strcmp(name, "cudaLaunchKernelEx") == 0;
+        bool runtime = strncmp(name, "cudaLaunch", 10) == 0 && !structure;
+        bool array = driver || runtime;
         size_t count = split(unit, hn_inside(unit, call + 1), parts, wanted + 10);
         size_t axes = driver ? 3 : 1, shared = runtime ? 4 : 1 + 2 * axes;
-        size_t first = runtime ? 3 : shared + 2;
-        if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
-            (!array && count != first + wanted))
+        size_t first = structure ? 2 : runtime ? 3 : shared + 2;
+        if (!hn_at(unit, call + 1, "(") || kernel < parts[structure].begin ||
+            kernel >= parts[structure].end || (!array && count != first + wanted))
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
         draft->launch[HN_LAUNCH_GRID] = (struct hn_tokens){parts[1].begin, parts[axes].end};
         draft->launch[HN_LAUNCH_BLOCK] =
             (struct hn_tokens){parts[1 + axes].begin, parts[2 * axes].end};
         draft->launch[HN_LAUNCH_SHARED] = parts[shared];
+        for (int part = 0; structure && part < 3; part++) { /* "config.gridDim = grid;" */
+            draft->launch[part] = (struct hn_tokens){0, 0};
+            HN_EACH_AT(i, unit, ((struct hn_tokens){0, call}), hn_text_at(unit, parts->end - 1))
+                if (hn_at(unit, i + 2, fields[part]) && hn_at(unit, i + 3, "="))
+                    draft->launch[part] = (struct hn_tokens){i + 4, hn_find(unit, HN_FROM(i), ";")};
+        }
         if (!array)
             memcpy(passed, parts + first, wanted * sizeof *passed);
         const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
