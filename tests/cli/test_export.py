@@ -105,6 +105,23 @@ int main(void)
 ''')
         self.compile("main.c")
 
+    def test_a_step_that_begins_early_is_no_first_one(self):
+        config = self.copy_config()
+        launch = config.read_text().split("launch:")[1].split("\n\n")[0]
+        self.spoil(config, f"launch:{launch}", "launch:\n  - {if: SIZE > 100000, block: BLOCK, grid: 1}\n"
+                   "  - {block: BLOCK, grid: 1, programmatic: true}")
+        self.cache.unlink()
+        self.hone("tune", config, "--simulate", self.record(), "--quiet")
+        self.hone("export", "saxpy", "-o", "saxpy.h")
+        self.write("main.c", '''#include "saxpy.h"
+int main(void)
+{
+    struct hone_saxpy_problem two = {200000}, one = {4096};
+    return hone_saxpy_usable(0, 90, two) != 1 || hone_saxpy_usable(0, 90, one) != 0 || hone_saxpy_usable(0, 80, two) != 0;
+}
+''')
+        self.compile("main.c")
+
     def test_a_table_of_the_user(self):
         """Rows of C and of JSON, of two problems."""
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(problem={"SIZE": 1 << 22}, name="b.json"),
