@@ -132,7 +132,7 @@ static void read_driver_version(const struct hn_driver *driver, char version[32]
         line[0] = '\0';
     if (file != NULL)
         fclose(file);
-    for (char *word = strtok(line, " \t\n"); word != NULL; word = strtok(NULL, " \t\n")) {
+    for (char *word, *rest = line; (word = strsep(&rest, " \t\n")) != NULL;) {
         size_t length = strspn(word, "0123456789.");
         if (word[length] == '\0' && strchr(word, '.') != NULL && length < 32) {
             memcpy(version, word, length + 1);

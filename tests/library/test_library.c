@@ -628,6 +628,15 @@ TEST(a_plan_of_another_signature_is_refused)
         "kernel 'scale' takes 5 parameters of 8, 8, 4, 4, 4 bytes, the plan passes 4: x, y, a, n;");
 }
 
+/* The C library has one place for all threads. */
+TEST(a_program_may_be_at_its_own_words)
+{
+    char words[] = "one two";
+    strtok(words, " ");
+    get_kernel(open_cache(), "scale", "n", N, NULL);
+    assert_string_equal(strtok(NULL, " "), "two");
+}
+
 TEST(a_value_fits_into_its_symbol)
 {
     if (getenv("HONE_TEST_GROWING") == NULL)
