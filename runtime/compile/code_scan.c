@@ -366,7 +366,7 @@ static bool read_macro(const struct word *line, const char *name, struct hn_code
 bool hn_code_next_value(const char **at, const char *name, bool is_macro,
                         struct hn_code_value *value)
 {
-    bool is_constant = false, listed = false;
+    bool is_constant = false, listed = false, of_template = false;
     int depth = 0;
     while (**at != '\0') {
         struct word token;
@@ -382,7 +382,10 @@ bool hn_code_next_value(const char **at, const char *name, bool is_macro,
         } else if (kind == HN_CODE_OTHER && strchr(";{}()", mark) != NULL) {
             is_constant = false;
         }
-        is_constant |= listed || equals(&token, "constexpr") || equals(&token, "const");
+        /* "template <const int NAME = 64>" is the template's to give. */
+        of_template = (of_template && strchr(">;", mark) == NULL) || equals(&token, "template");
+        is_constant |=
+            listed || equals(&token, "constexpr") || (equals(&token, "const") && !of_template);
         bool braced = *next == '{';
         if (is_macro || !is_constant || depth > 0 || !equals(&token, name) ||
             !(braced || (*next == '=' && next[1] != '=')))

@@ -45,7 +45,7 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include);
 size_t hn_kernel_templates_append(const char *source, const char *name, struct hn_text *found);
 
 /* The next declaration of a name behind *at, which is moved behind it: `#define NAME value`, or outside of parentheses
- * `constexpr int NAME = value` or NAME{value}, const and an enumerator as well. False: there is none. */
+ * and templates' lists `constexpr int NAME = value` or NAME{value}, const and enumerators too. False: there is none. */
 struct hn_code_value {
     const char *text;
     size_t length;

@@ -30,6 +30,7 @@ using namespace own;
 #define REPEATS
 #endif
 inline int host(const int BLOCK = 3) { return BLOCK == REPEATS; }
+template <const int ITEMS = 3> inline int other() { return ITEMS == REPEATS; }
 """
 # As somebody writes it, but for the table that the double reads.
 PROGRAM = """\
@@ -127,6 +128,7 @@ class Override(double.Case):
                       "enum kind : int { FIRST = 1, FAULT = 0, LAST }; enum { OTHER = LAST }; }\n", changed)
         self.assertIn("#define REPEATS 2 /* of nothing */\n#else\n#  define REPEATS 2\n\n#endif\n#ifdef EMPTY\n#define REPEATS 2\n#endif\n", changed)
         self.assertIn("host(const int BLOCK = 3)", changed)
+        self.assertIn("template <const int ITEMS = 3> ", changed)
         self.assertEqual(len(changed.splitlines()), len(before.splitlines()))
 
     def check_exports(self):
