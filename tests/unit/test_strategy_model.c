@@ -596,3 +596,28 @@ TEST(values_that_go_together_are_changed_together)
     /* of 16,807 points; where neighbours alone are looked at, none is found */
     assert_in_range(sum, 1, 5 * ENOUGH * 3 / 4);
 }
+
+/* As soon as no more are left than it may look ahead. */
+TEST(does_not_wait_for_results_with_the_last_points)
+{
+    const struct hn_strategy_kind *kind = hn_strategy_find("auto");
+    struct hn_space *space = hn_space_create();
+    add_range(space, "A", 1, 40);
+    const struct hn_search search = {.space = build(space), .seed = 1, .look_ahead = 32};
+    const struct hn_observation fast = {.outcome = HN_OUTCOME_OK, .cost = 1};
+    struct hn_strategy *strategy;
+    uint64_t count = 0, told = 0;
+    uint16_t choice[1];
+    assert_ok(kind->create(&search, &strategy, NULL));
+    for (; count < 9; count++) {
+        for (; kind->waits(strategy); told++)
+            kind->finished(strategy, told, &fast);
+        assert_true(kind->propose(strategy, count, choice));
+    }
+    assert_in_range(told, 1, 8);
+    for (; count < 40; count++) {
+        assert_false(kind->waits(strategy));
+        assert_true(kind->propose(strategy, count, choice));
+    }
+    kind->destroy(strategy);
+}

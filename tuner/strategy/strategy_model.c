@@ -840,9 +840,11 @@ static bool ask_surrogate(struct hn_strategy *strategy, uint16_t *choice)
 }
 
 /* Early on, what is pending may say more than another blind guess. The less was told, the more the
- * next result says. */
+ * next result says. Of a space's last points it says nothing that cores had better wait for. */
 static bool waits(const struct hn_strategy *strategy)
 {
+    if (hn_space_size(strategy->trail.space) - strategy->trail.count < strategy->asked_look_ahead)
+        return false;
     size_t told = (strategy->trail.count - strategy->pending) * strategy->look_ahead / USUAL;
     bool usual = strategy->look_ahead <= USUAL;
     bool dear = strategy->prices.differ && usual;
