@@ -45,6 +45,7 @@ def keep(name, rows, by_row=False, **members):
     if not os.environ.get("HONE_FIGURES"):
         return
     path = pathlib.Path(os.environ["HONE_FIGURES"]) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     members = {**({} if "device" in members else card()), "date": datetime.date.today().isoformat(), "commit": commit(), **members}
     figure = {key: value for key, value in members.items() if value is not None} | {"rows": [list(map(str, row)) for row in rows]}
     if by_row:

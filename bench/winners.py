@@ -13,14 +13,14 @@ after as many points; KERNEL is CONFIG:PATTERN, of the recording's name.
 
 The columns, of which regrets are a mean and the worst:
 
-    regret          a winner's time over the least, less 1: in one race of all winners, or of the whole recording
-    flips           winners that are another point than the most frequent one; and those that the race, or recorded intervals, tell apart
+    regret          a winner's time over the least, less 1: in races of all winners, each in a fresh process, or of the whole recording
+    flips           winners that are another point than the most frequent one; and those that all races, or recorded intervals, tell apart
                     from the best
     replayed        winners' times, taken from the cache in a fresh process, over the recorded ones
-    other sizes     regrets of the most frequent winner at other sizes of the bucket, each in one race with a winner of its own
+    other sizes     regrets of the most frequent winner at other sizes of the bucket, each in races with a winner of its own
 
-With --jobs tunes of Hone run side by side and take turns on the GPU, each with its part of the cores. Kernel Tuner and the race of all
-winners have the machine to themselves."""
+With --jobs tunes of Hone run side by side and take turns on the GPU, each with its part of the cores. Kernel Tuner and the races
+have the machine to themselves."""
 
 import argparse
 import collections
@@ -132,16 +132,22 @@ class Kernel:
                 "elapsed_s": found["time"]["elapsed_s"]}
 
     def race(self, problem, points):
-        """{point: us} of those that can run there and are right, and which of them cannot be told from the best."""
+        """{point: us} of those that can run there and are right, and which of them some race could not tell from its best. In a process
+        times repeat to within 1%, in another they may be off by 10%: which data the caches keep is luck."""
         points = list({key(point): point for point in points if point}.values())
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         values = {name: dict.fromkeys(beside.word(point[name]) for point in points) for name in points[0]}
         narrow = [word for name, some in values.items() for word in ("-s", f"{name}={','.join(some)}")]
-        found, = self.run("tune", beside.only(self.config, points, folder), *self.common(problem, 1), *narrow, "--cache", folder / "race.db", "--full")
-        if found is None:
-            raise RuntimeError(f"{self.name} {problem}: none of the winners is right")
-        records = [record for record in found["records"] if record.get("timing")]
-        return {key(record["point"]): median_us(record) for record in records}, [key(record["point"]) for record in records[:found["tied"]]]
+        times, tied = collections.defaultdict(list), set()
+        for race in range(self.arguments.races):
+            found, = self.run("tune", beside.only(self.config, points, folder), *self.common(problem, 1), *narrow, "--cache", folder / f"race{race}.db", "--full")
+            if found is None:
+                raise RuntimeError(f"{self.name} {problem}: none of the winners is right")
+            records = [record for record in found["records"] if record.get("timing")]
+            for record in records:
+                times[key(record["point"])].append(median_us(record))
+            tied.update(key(record["point"]) for record in records[:found["tied"]])
+        return {point: statistics.median(some) for point, some in times.items()}, sorted(tied)
 
     def replay(self, seed):
         problem = self.problems[0]
@@ -300,6 +306,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3, help="of each tune (default 3)")
     parser.add_argument("--seeds", type=int, default=10, help="tunes of each kernel (default 10)")
     parser.add_argument("--peer-seeds", type=int, default=10, help="those of Kernel Tuner (default 10)")
+    parser.add_argument("--races", type=int, default=3, help="of all winners (default 3)")
     parser.add_argument("--replays", type=int, default=4, help="of each kernel (default 4)")
     parser.add_argument("--jobs", type=int, default=1, help="tunes of Hone at a time (default 1)")
     parser.add_argument("--within", type=float, default=float("inf"), help="seconds after which no kernel is begun")
