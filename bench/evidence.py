@@ -90,7 +90,7 @@ def run(text, roofs=None):
     """{figure: rows} of the lines that bench/run printed."""
     shapes, others = {}, []
     for what, peer, theirs, tuned, ratio in LINE.findall(text):
-        shape = re.fullmatch(r"([sb]gemm) (\d+)x(\d+)x(\d+)", what)
+        shape = re.fullmatch(r"([sb]gemm) (\d+)x(\d+)x(\d+)t?", what)
         times = float(theirs), float(tuned), 1 / float(ratio)
         if shape:
             shapes.setdefault(shape[1], {}).setdefault(tuple(map(int, shape.groups()[1:])), {})[peer] = times

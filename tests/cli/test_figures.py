@@ -67,8 +67,8 @@ class Read(hone.Case):
             text += self.line("sgemm " + shape.replace(" x ", "x"), "cuBLAS 13.1 cublasSgemm", 1, tuned, 1)
             text += self.line("sgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8", theirs, tuned, speed)
         for shape, tuned, _, cold, warm in FIGURES["bgemm"]["rows"][:-1]:
-            text += self.line("bgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8", 1, tuned, cold)
-            text += self.line("bgemm " + shape.replace(" x ", "x"), "cublasLt, best of 8, warm", 1, 1, warm)
+            text += self.line("bgemm " + shape.replace(" x ", "x") + "t", "cublasLt, best of 8", 1, tuned, cold)
+            text += self.line("bgemm " + shape.replace(" x ", "x") + "t", "cublasLt, best of 8, warm", 1, 1, warm)
         for what, peer, theirs, tuned, speed in FIGURES["vendors"]["rows"]:
             text += self.line(what, peer, theirs, tuned, speed)
         rows = self.evidence.run(text, {"copy_gb_per_s": 4234, "tensor": {"bf16": {"gflops": 919500}}})
