@@ -248,6 +248,19 @@ int main(void)
             self.assertIn("nothing of 'saxpy' was tuned with the parameters and problem values of its config; found " + found, result.stderr)
             recording.write_text(whole.replace('{"SIZE": 1048576}', "{}"))
 
+    def test_stale_results_stand_behind_others(self):
+        """What was tuned with the grid of now is launched by it, whatever grid a lesser problem was tuned with before."""
+        config, self.cache = self.copy_config(), self.folder / "own.db"
+        for size, old, new in (1000, "", ""), (2000, 'grid: "', 'grid: "1 + '):
+            self.spoil(config, old, new)
+            self.hone("tune", config, "-p", f"SIZE={size}", "--simulate", self.record(problem={"SIZE": size}), "--quiet")
+        self.assertIn("stale are 1 of 2 results", self.hone("export", "saxpy", "-o", "saxpy_tuned.h").stderr)
+        self.write("main.c", """\
+#include "saxpy_tuned.h"
+int main(void) { return hone_saxpy_step(0, 0, (struct hone_saxpy_problem)HONE_SAXPY_TUNED_PROBLEM).grid.x != 1 + 8; }
+""")
+        self.compile("main.c")
+
     def test_nothing_of_that_name(self):
         self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",

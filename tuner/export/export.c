@@ -603,19 +603,19 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
     return chosen == export->result_count ? 0 : chosen;
 }
 
-/* The chosen result first, then the same device's, then the others. */
+/* The chosen device's results first, stale ones last of these: all take the first one's plan. */
 static void order(struct hn_export *export, size_t chosen)
 {
-    const struct hn_tuned **results = export->results, *first = results[chosen];
+    const struct hn_tuned **results = export->results;
     const struct hn_tuned **ordered =
         hn_need_block(&export->memory, export->result_count, sizeof *ordered);
-    size_t count = 0;
-    ordered[count++] = first;
-    for (int others = 0; others < 2; others++)
-        for (size_t i = 0; i < export->result_count; i++)
-            if (i != chosen && others != hn_device_identity_equal(&results[i]->identity.device,
-                                                                  &first->identity.device))
+    for (int place = 0, count = 0; place < 3; place++)
+        for (size_t i = 0; i < export->result_count; i++) {
+            bool own = hn_device_identity_equal(&results[i]->identity.device,
+                                                &results[chosen]->identity.device);
+            if ((own ? results[i]->stale : 2) == place)
                 ordered[count++] = results[i];
+        }
     export->results = ordered;
 }
 
@@ -713,6 +713,8 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     size_t chosen = untuned || hn_failed(err) ? 0 : choose(export, request, err);
     if (hn_failed(err))
         return;
+    if (request->config == NULL && store != NULL)
+        hn_config_mark_changed(store, &export->all);
     order(export, chosen);
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
@@ -720,8 +722,6 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
         take_config(export, store, request->config, err);
     else
         find_plan(store, request, export, err);
-    if (request->config == NULL && store != NULL)
-        hn_config_mark_changed(store, &export->all);
     drop_incompatible(export, err);
     if (!untuned && export->plan != NULL && export->plan->pipeline == NULL && !request->no_family &&
         request->problem->count == 0)
