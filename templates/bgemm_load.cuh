@@ -9,16 +9,21 @@
 // What the kernel before this one in the stream wrote is there, where this one may have begun before the other's end.
 __device__ __forceinline__ void wait_for_step_before() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// One of `blocks` that need the same tile fetches a share of each panel's lines for all of them, 256 in a box at most.
+// Each of `blocks` that need the same tile fetches a share of each panel's lines for all of them, in boxes of 256 at most.
+// Boxes that do not divide the panel end with it: the last begin earlier, and bring some lines again.
+template <typename operand, int blocks> struct shares {
+    static constexpr int boxes = ceil_div(operand::lines, 256 * blocks);            // of a block
+    static constexpr int lines = ceil_div(operand::lines, 8 * boxes * blocks) * 8;  // of a box
+    static constexpr int bytes = operand::panels * boxes * blocks * lines * 128;    // that arrive in a stage
+};
 template <typename operand, int blocks>
 __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_map *map, int row, int k, int share,
                                              unsigned receivers, mbarrier *full)
 {
-    constexpr int boxes = ceil_div(operand::lines, 256 * blocks), lines = operand::lines / (blocks * boxes);
-    static_assert(lines * boxes * blocks == operand::lines && lines % 8 == 0, "boxes fill the panel");
+    constexpr int boxes = shares<operand, blocks>::boxes, lines = shares<operand, blocks>::lines;
 #pragma unroll
     for (int i = 0; i < operand::panels * boxes; ++i) {
-        const int panel = i / boxes, from = (share * boxes + i % boxes) * lines;
+        const int panel = i / boxes, from = min((share * boxes + i % boxes) * lines, operand::lines - lines);
         unsigned char *const to = stage + panel * operand::panel_bytes + from * 128;
         const int x = (operand::across ? row : k) + panel * line, y = (operand::across ? k : row) + from;
         if (blocks > 1)
@@ -27,6 +32,7 @@ __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_
             load_box(to, map, x, y, full);
     }
 }
+constexpr int arriving_bytes = shares<operand_a, CLUSTER_N>::bytes + shares<operand_b, CLUSTER_M>::bytes;
 
 // Blocks of a cluster in a row of tiles need the same rows of A, those in a column the same columns of B.
 __device__ constexpr unsigned row_of_cluster(int rank) { return ((1u << CLUSTER_N) - 1) << rank / CLUSTER_N * CLUSTER_N; }
@@ -56,7 +62,7 @@ __device__ __forceinline__ void load_stage(unsigned char *shared, mbarrier *full
     barrier_wait(&empty[at.stage], at.parity ^ 1);
     if (!is_elected())
         return;
-    barrier_arrive_and_expect(&full[at.stage], stage_bytes);
+    barrier_arrive_and_expect(&full[at.stage], arriving_bytes);
     load_operand<operand_a, CLUSTER_N>(stage, A_map, tile.m, k, rank % CLUSTER_N, row_of_cluster(rank), &full[at.stage]);
     load_operand<operand_b, CLUSTER_M>(stage + operand_a::bytes, B_map, tile.n, k, rank / CLUSTER_N,
                                        column_of_cluster(rank), &full[at.stage]);
