@@ -115,50 +115,34 @@ __device__ __forceinline__ void meet(int consumer)
     asm volatile("bar.sync %0, 128;" ::"r"(consumer + 1) : "memory");
 }
 
-// Lines of a chunk in shared memory, box behind box, and where a word of 16 bytes is found in it: swizzled, so that eight
-// lines' words lie in different banks.
-constexpr int box_line_bytes = (EXCHANGE ? 64 : box) * element_bytes, box_bytes = 64 * box * element_bytes;
+// Lines of a chunk in shared memory, and where a word of 16 bytes is found in it: swizzled, so that eight lines' words lie
+// in different banks.
+constexpr int chunk_line_bytes = (EXCHANGE ? 64 : chunk) * element_bytes;
 __device__ __forceinline__ int in_chunk(int line, int x)
 {
-    const int offset = EXCHANGE ? line * box_line_bytes + x * element_bytes
-                                : x / box * box_bytes + line * box_line_bytes + x % box * element_bytes;
-    return box_line_bytes > 128 ? offset : offset ^ ((offset >> 3) & (box_line_bytes - 16));
+    const int offset = line * chunk_line_bytes + x * element_bytes;
+    return chunk_line_bytes > 128 ? offset : offset ^ ((offset >> 3) & (chunk_line_bytes - 16));
 }
 
-// Two matrices, as store_matrices stores four.
-template <bool exchanged> __device__ __forceinline__ void store_two_matrices(void *line, unsigned a, unsigned b)
-{
-    if (exchanged)
-        asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(line)), "r"(a), "r"(b)
-                     : "memory");
-    else
-        asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(shared_address(line)), "r"(a), "r"(b)
-                     : "memory");
-}
+// Where a chunk does not divide the part the last begins earlier, and stores again what the one before it has.
+__device__ constexpr int chunk_from(int column) { return min(column, part_columns - chunk); }
 
 // A thread's part of a chunk, to shared memory.
-__device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *sum, int left)
+__device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *sum)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
 #if OUT != OUT_float
     const int down = warp * 16 + lane / 8 % 2 * 8, right = lane / 16 * 8; // of this lane's matrix
 #pragma unroll
     for (int column = 0; column < chunk; column += 16, sum += 8) {
-        if (column + 8 < left) {
-            const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
-            store_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
-                                     packed(sum[6], sum[7]));
-        } else if (column < left) {
-            const int at = EXCHANGE ? in_chunk(column + lane % 8, down) : in_chunk(down + lane % 8, column);
-            store_two_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]));
-        }
+        const int at = EXCHANGE ? in_chunk(column + right + lane % 8, down) : in_chunk(down + lane % 8, column + right);
+        store_matrices<EXCHANGE>(buffer + at, packed(sum[0], sum[1]), packed(sum[2], sum[3]), packed(sum[4], sum[5]),
+                                 packed(sum[6], sum[7]));
     }
 #else
 #pragma unroll
     for (int i = 0; i < chunk / 2; i += 2) {
         const int down = sum_row(i), right = sum_column(i);
-        if (2 * i >= left)
-            continue;
 #if EXCHANGE
         *(float *)(buffer + in_chunk(right, down)) = sum[i];
         *(float *)(buffer + in_chunk(right + 1, down)) = sum[i + 1];
@@ -169,15 +153,11 @@ __device__ __forceinline__ void write_chunk(unsigned char *buffer, const float *
 #endif
 }
 
-// The boxes of a chunk, which are read as one group.
-__device__ __forceinline__ void store_chunk_by_boxes(const unsigned char *buffer, const tensor_map *C_map, int m, int n, int left)
+__device__ __forceinline__ void store_chunk_as_box(const unsigned char *buffer, const tensor_map *C_map, int m, int n)
 {
-#pragma unroll
-    for (int column = 0; column < chunk && column < left; column += box)
-        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(C_map),
-                     "r"(n + (EXCHANGE ? 0 : column)), "r"(m + (EXCHANGE ? column : 0)),
-                     "r"(shared_address(buffer + column / box * box_bytes))
-                     : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(C_map), "r"(n),
+                 "r"(m), "r"(shared_address(buffer))
+                 : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -191,18 +171,18 @@ __device__ __forceinline__ void store_by_boxes(float (&all)[tall_blocks][sums], 
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
         for (int column = 0; column < part_columns; column += chunk) {
-            const int left = part_columns - column;
-            const place at = moved(tile, i * 64, column);
+            const int from = chunk_from(column);
+            const place at = moved(tile, i * 64, from);
             unsigned char *const buffer = buffers + next * chunk_bytes;
-            finish_chunk(&all[i][column / 2], added, size, tile, i * 64, column, left);
+            finish_chunk(&all[i][column / 2], added, size, tile, i * 64, column, part_columns - column);
             if (threadIdx.x % 128 == 0)
                 wait_for_reads_of_stores<C_BUFFERS - 1>();
             meet(consumer);
-            write_chunk(buffer, &all[i][column / 2], left);
+            write_chunk(buffer, &all[i][from / 2]);
             make_visible_to_copies();
             meet(consumer);
             if (threadIdx.x % 128 == 0)
-                store_chunk_by_boxes(buffer, C_map, at.m, at.n, left);
+                store_chunk_as_box(buffer, C_map, at.m, at.n);
             next = (next + 1) % C_BUFFERS;
         }
 }

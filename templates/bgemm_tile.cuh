@@ -67,12 +67,8 @@ using c_type = float;
 using c_type = unsigned short; // the bits
 #endif
 constexpr int element_bytes = sizeof(c_type);
-// Chunks of 64 x `chunk` elements, the last of a part perhaps less, go from registers through shared memory to C, in boxes.
-constexpr int box = part_columns % 64 == 0 && element_bytes == 2 ? 64
-                    : part_columns % 32 == 0                     ? 32
-                    : part_columns % 16 == 0                     ? 16
-                                                                 : 8;
-constexpr int chunk = box >= 32 ? box : part_columns < 32 ? part_columns : 32;
+// Chunks of 64 x `chunk` elements go from registers through shared memory to C, a box each.
+constexpr int chunk = part_columns % 64 == 0 && element_bytes == 2 ? 64 : part_columns >= 32 ? 32 : 16;
 constexpr int chunk_bytes = 64 * chunk * element_bytes;
 constexpr int chunks = STORE == STORE_tma ? CONSUMERS * C_BUFFERS : 0;
 

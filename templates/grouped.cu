@@ -114,9 +114,9 @@ __device__ __forceinline__ void pass_by(ring &at, int steps, mbarrier *full, mba
 
 // Of a chunk in shared memory the rows that are the group's, in words of 16 bytes.
 __device__ __forceinline__ void store_chunk_by_threads(const unsigned char *buffer, c_type *C, const sizes &limits,
-                                                       const place &at, int left)
+                                                       const place &at)
 {
-    const int width = min(chunk, left), lines = EXCHANGE ? width : 64, words = (EXCHANGE ? 64 : width) / 8;
+    constexpr int lines = EXCHANGE ? chunk : 64, words = (EXCHANGE ? 64 : chunk) / 8;
 #pragma unroll
     for (int i = 0; i < lines * words; i += 128) {
         const int word = i + threadIdx.x % 128, line = word / words, x = word % words * 8, m = at.m + line, n = at.n + x;
@@ -135,21 +135,21 @@ __device__ __forceinline__ void store_by_rows(const float (&found)[tall_blocks][
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
         for (int column = 0; column < part_columns; column += chunk) {
-            const int left = part_columns - column, height = EXCHANGE ? min(chunk, left) : 64;
-            const place at = moved(tile, i * 64, column);
+            const int from = chunk_from(column);
+            const place at = moved(tile, i * 64, from);
             unsigned char *const buffer = buffers + next * chunk_bytes;
             if (at.m >= limits.m)
                 continue;
             if (threadIdx.x % 128 == 0)
                 wait_for_reads_of_stores<C_BUFFERS - 1>();
             meet(consumer);
-            write_chunk(buffer, &found[i][column / 2], left);
+            write_chunk(buffer, &found[i][from / 2]);
             make_visible_to_copies();
             meet(consumer);
-            if (at.m + height > limits.m)
-                store_chunk_by_threads(buffer, C, limits, at, left);
+            if (at.m + (EXCHANGE ? chunk : 64) > limits.m)
+                store_chunk_by_threads(buffer, C, limits, at);
             else if (threadIdx.x % 128 == 0)
-                store_chunk_by_boxes(buffer, C_map, at.m, at.n, left);
+                store_chunk_as_box(buffer, C_map, at.m, at.n);
             next = (next + 1) % C_BUFFERS;
         }
 }
