@@ -198,6 +198,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
                 at.advance();
             }
         }
+        wait_for_readers(empty, at);
     }
     if (consumer == CONSUMERS) {
         __syncwarp();
@@ -251,6 +252,4 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             wait_for_reads_of_stores<0>();
         __syncwarp();
     }
-    if (cluster_blocks > 1)
-        cluster_synchronize(); // none ends while another still writes to its shared memory
 }

@@ -79,6 +79,13 @@ __device__ __forceinline__ void release_stage(mbarrier *empty, int stage, int ra
         barrier_arrive_at_rank(&empty[stage], lane);
     }
 }
+// Until all blocks have read the last stages: none ends while another still writes to its shared memory.
+__device__ __forceinline__ void wait_for_readers(mbarrier *empty, ring &at)
+{
+    if (cluster_blocks > 1)
+        for (int stage = 0; stage < STAGES; ++stage, at.advance())
+            barrier_wait(&empty[at.stage], at.parity ^ 1);
+}
 constexpr int releases = 4 * sharing * (CLUSTER_M + CLUSTER_N - 1); // of a stage
 
 #endif

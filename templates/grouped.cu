@@ -195,6 +195,8 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             for (int step = 0; step < tile.steps; ++step, at.advance())
                 load_stage(shared, full, empty, at, &A_map, &B_map, tile, step * stage_depth, rank);
         }
+        if (warp == CONSUMERS * 4)
+            wait_for_readers(empty, at);
     } else {
 #if PRODUCER_REGISTERS > 0
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(consumer_registers));
@@ -228,6 +230,4 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             wait_for_reads_of_stores<0>();
         __syncwarp();
     }
-    if (cluster_blocks > 1)
-        cluster_synchronize(); // none ends while another still writes to its shared memory
 }
