@@ -291,24 +291,32 @@ __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][s
         for (int j = 0; j < sums; j += 4)
             kept[(i * sums + j) / 4 * 128] = make_float4(all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]);
     cluster_synchronize();
+    float4 total[share];
 #pragma unroll
     for (int i = 0; i < share; ++i) {
         const int word = tile.split * share + i;
         if (words % SPLIT_K != 0 && word >= words)
             break;
-        float4 total = make_float4(0, 0, 0, 0);
+        total[i] = make_float4(0, 0, 0, 0);
 #pragma unroll
         for (int rank = 0; rank < SPLIT_K; ++rank)
-            total = total + read_of_rank((const float *)(kept + word * 128), rank);
+            total[i] = total[i] + read_of_rank((const float *)(kept + word * 128), rank);
+    }
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); // it has read
+#pragma unroll
+    for (int i = 0; i < share; ++i) {
+        const int word = tile.split * share + i;
+        if (words % SPLIT_K != 0 && word >= words)
+            break;
         const int down = word / (sums / 4) * 64, right = word % (sums / 4) * 8;
-        float sum[4] = {total.x, total.y, total.z, total.w};
+        float sum[4] = {total[i].x, total[i].y, total[i].z, total[i].w};
         finish_four(sum, added, size, tile, down, right);
         if (size.n % 2 == 0)
             store_four<true>(C, size, tile, down, right, sum);
         else
             store_four<false>(C, size, tile, down, right, sum);
     }
-    cluster_synchronize(); // none ends while another reads its shared memory
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); // none ends while another reads its shared memory
 }
 #endif
 
