@@ -125,10 +125,16 @@ class Explain(hone.Case):
     def test_no_more_points_are_asked_for_than_there_are(self):
         config = self.copy_config()
         self.spoil(config, "[plain, ldg]", "[plain]")
-        text = self.hone("explain", config, "--simulate", self.record()).stdout
-        self.assertIn("8 valid points: 8 with a time", text)
-        self.assertIn("too little is known: 8 measured in full; 10 points", text)
-        self.assertNotIn("measure more points", text)
+        recording = self.record()
+        document = json.loads(recording.read_text())
+        for timed, found in (8, "8 with a time"), (7, "7 with a time, 1 failed"):
+            text = self.hone("explain", config, "--simulate", recording).stdout
+            self.assertIn(f"8 valid points: {found}", text)
+            self.assertIn(f"too little is known: {timed} measured in full; 10 points", text)
+            self.assertNotIn("measure more points", text)
+            row = document["cache"]["64,1,plain"]
+            row.update(time="CompilationFailedConfig", times=[], hone={"outcome": "compile_error", "message": "no", "code_hash": "", "time": 1795168800})
+            recording.write_text(json.dumps(document))
 
     def test_device_that_no_limits_are_known_of(self):
         other = {"name": "Radeon", "capability": 0, "sm_count": 60, "mig_profile": ""}

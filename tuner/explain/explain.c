@@ -457,8 +457,8 @@ static const struct row {
     /* What was stopped early is known by a lower bound only. */
     {"budget", NULL,
      "measure more points in full: {full} so far, {least} at least tell which parameters matter[; "
-     "the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} "
-     "--full[ --strategy random --budget 100{?!small}]`{?full<least}{?full<valid.count}"},
+     "the others were stopped early once they were slower{?points.lower_bounds}]: `{tune} --full"
+     "[ --strategy random --budget 100{?!small}]`{?full<least}{?full+points.failed<valid.count}"},
     {"budget", NULL,
      "measure more points: what was measured explains "
      "[{effects.explained:.0%}{?effects.explained>0}"
