@@ -1,39 +1,28 @@
 // Where the compiler puts the fields of a structure that is passed by value. It follows the template in a program that
 // takes one, and then a table of hone_field (runtime/compile/source.c). No macro of a template has such names.
 
-// The number of a type among Hone's elements (HN_ELEMENTS), 100 of an address, 101 of what configs have no value for.
-template <class hone_T, bool = __is_class(hone_T) || __is_union(hone_T)> struct hone_kind {
-    enum { is = 101 };
+template <unsigned hone_I> struct hone_is {
+    enum { is = hone_I };
 };
+// The number of a type among Hone's elements (HN_ELEMENTS), 100 of an address, 101 of what configs have no value for.
+template <class hone_T, bool = __is_class(hone_T) || __is_union(hone_T)> struct hone_kind : hone_is<101> {};
 template <class hone_T> struct hone_kind<hone_T, false> {
     enum {
         is = sizeof(hone_T) > 8 ? 101
                                 : (hone_T(-1) < hone_T(0) ? 0 : 4) + (sizeof(hone_T) > 1) + (sizeof(hone_T) > 2) + (sizeof(hone_T) > 4)
     };
 };
-template <> struct hone_kind<float, false> {
-    enum { is = 8 };
-};
-template <> struct hone_kind<double, false> {
-    enum { is = 9 };
-};
+template <> struct hone_kind<float, false> : hone_is<8> {};
+template <> struct hone_kind<double, false> : hone_is<9> {};
 #ifdef __CUDA_FP16_TYPES_EXIST__
-template <> struct hone_kind<__half, true> {
-    enum { is = 10 };
-};
+template <> struct hone_kind<__half, true> : hone_is<10> {};
 #endif
 #ifdef __CUDA_BF16_TYPES_EXIST__
-template <> struct hone_kind<__nv_bfloat16, true> {
-    enum { is = 11 };
-};
+template <> struct hone_kind<__nv_bfloat16, true> : hone_is<11> {};
 #endif
-template <class hone_T> struct hone_kind<hone_T *, false> {
-    enum { is = 100 };
-};
+template <class hone_T> struct hone_kind<hone_T *, false> : hone_is<100> {};
 template <class hone_T> struct hone_kind<hone_T *__restrict__, false> : hone_kind<hone_T *> {};
-template <class hone_T, decltype(sizeof 0) hone_N> struct hone_kind<hone_T[hone_N], false> {
-    enum { is = 101 };
-};
+template <class hone_T, decltype(sizeof 0) hone_N> struct hone_kind<hone_T[hone_N], false> : hone_is<101> {};
 template <class hone_T> __device__ hone_kind<hone_T> hone_kind_of(const volatile hone_T &);
 
 // Whether a structure can be initialised with so many numbers and addresses. These become no structures and no arrays,
@@ -58,6 +47,11 @@ template <class hone_T, class... hone_A> struct hone_takes<0, hone_T, hone_A...>
 #endif
 #define hone_field(type, member)                                                                                       \
     (unsigned)hone_offset(type, member), sizeof(((type *)0)->member), decltype(hone_kind_of(((type *)0)->member))::is
+// Added to a field for each index in its name: 0 where the array has that element, else an error in the field's line.
+template <bool hone_B> struct hone_index_is_in_array;
+template <> struct hone_index_is_in_array<true> : hone_is<0> {};
+#define hone_index(type, array, index)                                                                                 \
+    (unsigned)hone_index_is_in_array<((index) < sizeof(((type *)0)->array) / sizeof(*((type *)0)->array))>::is
 // Begins the table, which goes on with fields. Its names are given to it, since Hone does not look into names that a macro
 // puts together, and so would not know what else the program reads.
 #define hone_structure(type, table, count, ...)                                                                        \

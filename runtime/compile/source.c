@@ -249,6 +249,9 @@ static void append_structure(const struct scope *scope, const struct hn_argument
         hn_text_printf(
             text, ",\n#line 1 \"field '%s' of '%s' in the config\"\nhone_field(hone_type_%s, %s)",
             wrong, name, name, wrong);
+        for (const char *at = wrong; (at = strchr(at, '[')) != NULL; at++)
+            hn_text_printf(text, " + hone_index(hone_type_%s, %.*s, %.*s)", name, (int)(at - wrong),
+                           wrong, (int)strcspn(at + 1, "]"), at + 1);
     }
     hn_text_append(text, "};\n");
     free(type);

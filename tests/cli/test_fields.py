@@ -137,6 +137,7 @@ class Fields(double.Case):
                 ("line.slope", "line.slop", "field 'line.slop' of 'p' in the config(1): error: class \"Line\" has no member \"slop\""),
                 ("negate: n > 4096, ", "", more),
                 ('"line.offsets[0]": 3, ', "", more),
+                ("offsets[0]", "offsets[2]", "field 'line.offsets[2]' of 'p' in the config(1): error: incomplete type \"hone_index_is_in_array<false>\" is not allowed"),
                 ("Params<float>", "Param<float>", "argument 'p' of the config(1): error: Param is not a template"),
                 ("arguments: [p]}", "arguments: [p, count]}", "kernel 'apply' takes 1 parameter of 56 bytes, the plan passes 2: p, count; give "
                  "it one argument for each parameter, in the kernel's order"),
