@@ -26,7 +26,8 @@ struct scope {
 };
 
 /* Integers and reals are literals (negative ones in parentheses), booleans 1 and 0, a word is its
- * place in the declared list, from 1, or itself where it is a type. */
+ * place in the declared list, from 1, or itself where it is a type or, behind "Mode::", an
+ * enumerator. */
 static void append_value(const struct hn_plan *plan, const char *name, const struct hn_value *value,
                          struct hn_text *text, struct hn_error *err)
 {
@@ -39,7 +40,8 @@ static void append_value(const struct hn_plan *plan, const char *name, const str
                        : hn_text_place(value->word, (const char *const *)list->words, list->count);
         if (list == NULL || i == list->count)
             hn_fail(err, HN_ECONFIG, "'%s' is no word of %s", value->word, name);
-        else if (list->types)
+        else if (list->types ||
+                 (text->length > 2 && strcmp(text->data + text->length - 2, "::") == 0))
             hn_text_append(text, value->word);
         else
             hn_text_printf(text, "%zu", i + 1);
@@ -218,9 +220,7 @@ static char *fill_entry(const struct scope *scope, const char *entry, struct hn_
             hn_text_is_among(name, (const char *const *)scope->parameters, scope->parameter_count);
         const struct hn_value *value =
             hn_bindings_get(parameter ? scope->point : scope->problem, name);
-        if (!parameter && !is_constant(scope, name, value))
-            value = NULL;
-        if (value != NULL)
+        if (value != NULL && (parameter || is_constant(scope, name, value)))
             append_value(scope->plan, name, value, &text, err);
         else
             hn_text_append_bytes(&text, entry, taken);

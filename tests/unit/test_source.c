@@ -129,6 +129,17 @@ TEST(replaces_names_in_name_expressions)
     assert_string_equal(source.entries[1], "finish");
 }
 
+TEST(words_are_enumerators_of_a_scope)
+{
+    struct subject own = tiled;
+    struct hn_source source ENDED_BY(hn_source_finish);
+    own.plan = load_plan("tiled.json");
+    free(own.plan->steps[0].entry);
+    own.plan->steps[0].entry = strdup("tiled<app::Kind::VARIANT, TILE, VARIANT>");
+    make(&own, &source);
+    assert_string_equal(source.entries[0], "tiled<app::Kind::tile, 16, 2>");
+}
+
 TEST(expands_options)
 {
     struct hn_source source;
