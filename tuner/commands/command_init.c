@@ -155,11 +155,10 @@ static void draft_source(struct init *init, struct hn_error *err)
 {
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft = {.unit = &unit, .capture = init->capture};
-    const struct hn_kernel *kernel = NULL;
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
-        kernel = choose(init, &unit, err);
-    if (kernel != NULL && hn_draft_make(&unit, kernel, &draft, err) == HN_OK) {
-        name_files(init, kernel->name, err);
+        draft.kernel = choose(init, &unit, err);
+    if (draft.kernel != NULL && hn_draft_make(&draft, err) == HN_OK) {
+        name_files(init, draft.name, err);
         draft.template = init->template;
         draft.output = init->output;
         if (init->capture != NULL && !hn_failed(err) && access(init->output, F_OK) != 0)

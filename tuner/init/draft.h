@@ -77,9 +77,8 @@ struct hn_draft {
     const char *elements;                     /* of a buffer of which nothing else is known */
 };
 
-/* Into a draft that has no more than a capture. HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
-enum hn_status hn_draft_make(struct hn_unit *unit, const struct hn_kernel *kernel, struct hn_draft *draft,
-                             struct hn_error *err);
+/* Of the kernel that it has, with its unit. HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
+enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err);
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 /* Its unit, too. */
@@ -95,8 +94,8 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
  * also one behind the other, and one that has "@PART" in it where that is not empty. A draft without an entry has no more parts
  * than it was given. */
 char *hn_draft_write(struct hn_draft *draft, const char *lines);
-/* draft.yaml.in, program.yaml.in. */
-extern const char hn_init_draft[], hn_init_program[];
+/* draft.yaml.in, program.yaml.in, names.in. */
+extern const char hn_init_draft[], hn_init_program[], hn_init_names[];
 
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
@@ -109,13 +108,8 @@ struct hn_text *hn_draft_part(struct hn_draft *draft, const char *part, const ch
 #define HN_DRAFT_NOTE(draft, part, ...) \
     hn_text_append(hn_draft_part(draft, part, "\n"), HN_DRAFT_LINE(draft, __VA_ARGS__))
 
-/* Whether configs mean something else by the name. */
-bool hn_draft_is_reserved(const char *name);
-/* Whether a name is one of "a b *c", or has one with a star in it, whatever the case. */
-bool hn_draft_is_like(const char *name, const char *list);
-bool hn_draft_is_block(const char *name);
-/* Names like the number of blocks. */
-#define HN_DRAFT_BLOCKS "*num_blocks n_blocks *nblocks *numblocks *grid_size"
+/* Whether a name is of a kind in names.in, "block". */
+bool hn_draft_is_like(const char *name, const char *kind);
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
  * called in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);
