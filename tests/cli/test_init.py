@@ -331,6 +331,14 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "count: n * 3, role: output}", "  grid: [n // BLOCK]\n"),
                 ("int m = 4096; dim3 b, g; b.x = 32; b.y = 4; g.x = m / b.x; g.y = 7; k<<<g, b>>>(x, 1, m);",
                  "  block: [BLOCK_X, BLOCK_Y]\n", "  grid: [n // BLOCK_X, 7]\n"),
+                # What is chosen is known, rounds up, is the lesser one or is chosen by the config, also as a factor of more.
+                ("bool wide = true; int m = 1000; k<<<m % 128 != 0 ? m / 128 + 1 : m / 128, wide ? 128 : 64>>>(x, 1, m);",
+                 "  BLOCK: [32, 64, 128, 256, 512]  # of the launch alone\n", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                ("int m = 4096, b = (m / 32) < 512 ? m / 32 : 512; cudaMalloc(&x, 2 * (m > 9 ? m : 9) * sizeof(float)); k<<<b, 32>>>(x, 1, m);",
+                 '  grid: ["min(n // BLOCK, 512)"]\n', "count: 2 * (n if n > 9 else 9), role: output}"),
+                ("int m = 64, less = 0; if (x == nullptr) less = 1; k<<<m / 64, 64>>>(x, less ? 1.f : -1.f, m);",
+                 "{name: a, type: float32, value: 1}  # TODO: which value?\n"),
+                ("int m = 70; k<<<m / 64 + (m % 64 ? 1 : 0), 64>>>(x, 1, m);", "  grid: [n // BLOCK + (1 if n % BLOCK else 0)]\n"),
                 ("k<<<blocks_of(n), 64>>>(x, 1, n);", "# TODO: does the kernel want this many blocks?\n", 'grid: ["ceil_div(n, BLOCK)"]\n')):
             draft = self.draft("__global__ void k(float *x, float a, int n) { extern __shared__ float s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = a; }\n"
                                f"int main(int argc, char **argv) {{ float *x; float a; int n; {launch} }}\n")
@@ -460,7 +468,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " if (i < n) s[keys[i] % (1 << BITS)] = 1; ((int *)sums)[i] = s[0]; }\n"
                  "void f(unsigned *keys) { const int n = 1 << 20, tiles = (n + Policy::team - 1) / Policy::team; void *sums; cudaMalloc(&sums, tiles * (1 << BITS) * sizeof(int));\n"
                  " k<Policy::team><<<tiles, Policy::team>>>(keys, sums, n); }",
-                 "  - TUNE_TEAM == team\n", "  block: [TUNE_TEAM]\n", 'count: "(ceil_div(n, 32)) * (1 << 8) * 4"'),
+                 "  - TUNE_TEAM == team\n", "  block: [TUNE_TEAM]\n", 'count: "ceil_div(n, 32) * (1 << 8) * 4"'),
                 # A size that a parameter is part of is asked for.
                 ("#ifndef TEAM\n#define TEAM 16\n#endif\n__global__ void k(float *x, int n, int width) { int i = blockIdx.x * TEAM + threadIdx.x; if (i < n) x[i] = width; }\n"
                  "void f(float *x) { const int n = 1 << 20; k<<<n / TEAM, TEAM>>>(x, n, (n - 1) / TEAM); }", "value: width}  # TODO: the source passes (n - 1) // TEAM\n"),

@@ -243,7 +243,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         /* A macro may be of a third axis that the source has no use for. */
         bool idle = draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z' &&
                     !HN_HAS(unit, HN_FROM(meaning->body.end), name);
-        if ((guarded && add_words(draft, meaning)) ||
+        if ((guarded && add_words(draft, meaning)) || HN_HAS(unit, meaning->body, "?") ||
             !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;

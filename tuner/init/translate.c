@@ -30,10 +30,11 @@ static bool is_enclosed(const char *text, size_t length)
     return false;
 }
 
-/* In brackets where it is more than a name or a number. */
+/* In brackets where it is more than a name, a number or a call. */
 static const char *as_factor(struct hn_unit *unit, const char *text)
 {
-    bool alone = hn_word_length(text) == strlen(text) || is_enclosed(text, strlen(text));
+    const char *open = text + hn_word_length(text);
+    bool alone = *open == '\0' || is_enclosed(open, strlen(open));
     return alone ? text : hn_need_format(&unit->memory, "(%s)", text);
 }
 
@@ -43,16 +44,16 @@ const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
         return right;
     if (strcmp(right, "1") == 0)
         return left;
-    return hn_need_format(&unit->memory, "%s * %s",
-                          strpbrk(left, "+-<>=%") != NULL ? as_factor(unit, left) : left,
+    bool loose = strpbrk(left, "+-<>=%") != NULL || strstr(left, " if ") != NULL;
+    return hn_need_format(&unit->memory, "%s * %s", loose ? as_factor(unit, left) : left,
                           as_factor(unit, right));
 }
 
 /* What configs write for a sign of C++; NULL: nothing. */
 static const char *sign_of(struct hn_unit *unit, const char *text)
 {
-    static const char *const own[][2] = {{"/", " // "}, {"!", "not "},   {"(", "("},
-                                         {")", ")"},    {"&&", " and "}, {"||", " or "}};
+    static const char *const own[][2] = {
+        {"/", " // "}, {"!", "not "}, {"&&", " and "}, {"||", " or "}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(text, own[i][0]) == 0)
             return own[i][1];
@@ -106,12 +107,21 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     return hn_need_format(&unit->memory, "ceil_div(%s, %s)", simplify(unit, sum), by);
 }
 
+/* "ceil_div(a, b)" of "a // b"; NULL: there is nothing to divide. */
+static const char *round_up(struct hn_unit *unit, const char *quotient)
+{
+    const char *slash = strstr(quotient, " // ");
+    return slash == NULL ? NULL
+                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)",
+                                          (int)(slash - quotient), quotient, slash + 4);
+}
+
 /* A macro or a function at its name; one that is called so divides and rounds up. */
 static const char *call(const struct translation *translation, size_t at, struct hn_tokens given)
 {
     struct hn_unit *unit = translation->draft->unit;
     struct translation inner = *translation;
-    const char *name = hn_text_at(unit, at), *slash;
+    const char *name = hn_text_at(unit, at);
     const struct hn_meaning *meaning = HN_MEANING(unit, at);
     struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
     char type[HN_TYPE_SIZE];
@@ -138,11 +148,7 @@ static const char *call(const struct translation *translation, size_t at, struct
     if (count == 2 && (rounds || strcmp(name, "min") == 0 || strcmp(name, "max") == 0))
         return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
                               inner.values[0], inner.values[1]);
-    slash = count == 1 && rounds ? strstr(inner.values[0], " // ") : NULL;
-    return slash == NULL
-               ? NULL
-               : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - inner.values[0]),
-                                inner.values[0], slash + 4);
+    return count == 1 && rounds ? round_up(unit, inner.values[0]) : NULL;
 }
 
 /* What a name, or "block.x", stands for. */
@@ -153,7 +159,8 @@ static const char *resolve(const struct translation *translation, const char *na
     for (size_t i = 0; i < MOST_GIVEN && inner.names[i] != NULL; i++)
         if (strcmp(inner.names[i], name) == 0)
             return inner.values[i];
-    const char *value = hn_draft_known(translation->draft, name, at);
+    bool count = strcmp(name, "argc") == 0; /* programs are run without arguments */
+    const char *value = count ? "1" : hn_draft_known(translation->draft, name, at);
     memset(inner.names, 0, sizeof inner.names);
     if (value == NULL && meaning != NULL && inner.depth++ < DEEPEST)
         value = translate(&inner, meaning->body);
@@ -165,7 +172,9 @@ static size_t append(const struct translation *translation, size_t at, struct hn
 {
     struct hn_unit *unit = translation->draft->unit;
     const char *word = hn_text_at(unit, at), *value;
-    size_t open = hn_at(unit, at + 1, "<") ? hn_behind(unit, at + 1, at + 12) : at + 1;
+    bool bracket = hn_at(unit, at, "(");
+    size_t open = bracket ? at : at + 1;
+    open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
     bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ".");
     size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
     char name[160], *end;
@@ -174,49 +183,69 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         return skip_cast(unit, at);
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
-    if (hn_at(unit, at, "(") && hn_at(unit, at + 2, ")") &&
-        hn_text_is_word(hn_text_at(unit, at + 1)))
-        return append(translation, at + 1, text) != 0 ? at + 3 : 0;
     bool fraction = strchr(hn_text_at(unit, at - 1), '.') != NULL; /* "1.0 / 3" */
     HN_EACH(each, unit->meanings) /* "float step = length / cells" */
         fraction |= each->real && each->body.begin <= at && at < each->body.end;
     value = fraction && hn_at(unit, at, "/") ? " / " : sign_of(unit, word);
+    if (hn_unit_number(unit, at, &number))
+        value = hn_need_format(&unit->memory, "%lld", (long long)number);
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;
-    if (hn_unit_number(unit, at, &number)) {
-        hn_text_printf(text, "%lld", (long long)number);
-        return at + 1;
-    }
-    if (!hn_text_is_word(word)) { /* "256.0f" is as good as 256 */
+    if (!bracket && !hn_text_is_word(word)) { /* "256.0f" is as good as 256 */
         hn_text_printf(text, "%.15g", hn_c_strtod(word, &end));
         return hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0' ? at + 1 : 0;
     }
     snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
              member ? hn_text_at(unit, at + 2) : "");
-    value = called ? call(translation, at, hn_inside(unit, open)) : resolve(translation, name, at);
+    value = bracket  ? translate(translation, hn_inside(unit, at))
+            : called ? call(translation, at, hn_inside(unit, open))
+                     : resolve(translation, name, at);
     if (value == NULL)
         return 0;
     hn_text_append(text, as_factor(unit, value));
     return behind;
 }
 
+/* "b : c" behind "a ?"; NULL: what is chosen is beyond configs. */
+static const char *choose(const struct translation *translation, const char *when,
+                          struct hn_tokens both)
+{
+    struct hn_unit *unit = translation->draft->unit;
+    size_t colon = hn_find(unit, both, ":");
+    const char *yes = translate(translation, (struct hn_tokens){both.begin, colon});
+    const char *no = translate(translation, (struct hn_tokens){colon + 1, both.end});
+    struct hn_value holds;
+    if (hn_draft_holds(translation->draft, when, HN_OF_NOTHING, &holds, NULL))
+        return hn_value_truth(&holds) ? yes : no;
+    if (yes == NULL || no == NULL)
+        return NULL;
+    /* "n % b != 0 ? n / b + 1 : n / b" */
+    if (strstr(when, " % ") != NULL &&
+        strcmp(yes, hn_need_format(&unit->memory, "%s + 1", no)) == 0)
+        return round_up(unit, no);
+    const char *left = as_factor(unit, yes), *right = as_factor(unit, no);
+    if (strcmp(when, hn_need_format(&unit->memory, "%s < %s", left, right)) == 0)
+        return hn_need_format(&unit->memory, "min(%s, %s)", yes, no);
+    return hn_need_format(&unit->memory, "%s if %s else %s", left, when, right);
+}
+
 static const char *translate(const struct translation *translation, struct hn_tokens tokens)
 {
+    struct hn_unit *unit = translation->draft->unit;
     struct hn_expression *parsed = NULL;
     struct hn_text text = {0};
-    /* "argc > 1 ? atoi(argv[1]) : 4096" */
-    size_t other = hn_find(translation->draft->unit, tokens, ":");
-    if (other != SIZE_MAX && hn_find(translation->draft->unit, tokens, "argc") < other)
-        tokens.begin = other + 1;
     size_t at = tokens.begin;
-    while (at != 0 && at < tokens.end && text.length < 400)
+    while (at != 0 && at < tokens.end && !hn_at(unit, at, "?") && text.length < 400)
         at = append(translation, at, &text);
-    const char *whole = hn_need_kept(&translation->draft->unit->memory, hn_text_take(&text));
-    bool holds =
-        at >= tokens.end && whole[0] != '\0' && hn_expression_parse(whole, &parsed, NULL) == HN_OK;
+    const char *whole = hn_need_kept(&unit->memory, hn_text_take(&text));
+    if (at < tokens.end && hn_at(unit, at, "?"))
+        whole = choose(translation, simplify(unit, whole), (struct hn_tokens){at + 1, tokens.end});
+    else if (at < tokens.end)
+        return NULL;
+    bool holds = whole != NULL && hn_expression_parse(whole, &parsed, NULL) == HN_OK;
     hn_expression_destroy(parsed);
-    return holds ? simplify(translation->draft->unit, whole) : NULL;
+    return holds ? simplify(unit, whole) : NULL;
 }
 
 const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens)

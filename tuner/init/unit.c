@@ -358,7 +358,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         HN_EACH_AT(i, unit, all, name)
             if (field && is_one_of(hn_text_at(unit, i - 1), ":,")
                     ? is_one_of(hn_text_at(unit, i + 1), "({")
-                    : hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}()")) {
+                    : hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}(")) {
                 at = whole.end = i + 1;
                 break;
             }
