@@ -79,8 +79,8 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (!hn_failed(err) && (stat(file, &after) != 0 ||
                             memcmp(&after.st_ctim, &before.st_ctim, sizeof after.st_ctim) == 0))
         hn_fail(err, HN_ENOTFOUND,
-                "nothing was captured: '%s' ended with exit code %d and made no launch %llu of %s, "
-                "or in graphs alone",
+                "nothing was captured: '%s' ended with exit code %d and made no launch %llu of %s; "
+                "those in graphs are not captured",
                 options->arguments.items[0], code, (unsigned long long)options->launch,
                 kernel == NULL ? "a kernel" : kernel);
     free(file);
