@@ -205,15 +205,14 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id, con
 /* The problems of a kernel that sessions were begun for, whatever the device, as they were when they were read: who asks for thousands of sizes
  * asks memory. */
 struct hn_known_problems {
-    uint64_t *hashes; /* of their texts; 0: free */
-    size_t mask;
-    struct hn_text text; /* of the problem that was asked about last */
+    uint64_t *hashes; /* in order */
+    size_t count;
 };
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel, struct hn_known_problems *known,
                                       struct hn_error *err);
 void hn_known_problems_finish(struct hn_known_problems *known);
 /* False: there is none of that problem for sure. */
-bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem);
+bool hn_known_problems_may_have(const struct hn_known_problems *known, const struct hn_bindings *problem);
 
 /* A cache under another: what is read is answered from both, what is written goes into the upper one. What the lower one has
  * counts as imported from it: it leads and serves, where the upper one has nothing of its own for the same. Takes the base over, which is

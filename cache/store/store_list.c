@@ -415,55 +415,60 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
     return err->status;
 }
 
-/* Never 0. */
-static uint64_t hash_text(const char *text)
+/* A number counts as a double, so that an integer and a real may have one hash. */
+static uint64_t hash_problem(const struct hn_bindings *problem)
 {
-    return hn_hash_number(text, strlen(text)) | 1;
+    uint64_t hash = 0;
+    HN_EACH_OF(value, problem->values, problem->count) {
+        const double number = hn_value_number(value);
+        hash =
+            31 * hash + (value->type == HN_WORD ? hn_hash_number(value->word, strlen(value->word))
+                                                : hn_hash_number(&number, sizeof number));
+    }
+    return hash;
 }
 
-static uint64_t *place_of(const struct hn_known_problems *known, uint64_t hash)
+static int compare_hashes(const void *first, const void *second)
 {
-    size_t place = (size_t)(hash >> 1) & known->mask;
-    while (known->hashes[place] != 0 && known->hashes[place] != hash)
-        place = (place + 1) & known->mask;
-    return &known->hashes[place];
+    const uint64_t *a = first, *b = second;
+    return (*a > *b) - (*a < *b);
 }
 
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel,
                                       struct hn_known_problems *known, struct hn_error *err)
 {
-    size_t count = 0, capacity = 16;
-    uint64_t *hashes = NULL;
+    struct hn_bindings problem; /* one that cannot be read is nobody's */
     hn_error_init(err);
+    *known = (struct hn_known_problems){.hashes = NULL};
     for (struct hn_store *from = store; from != NULL; from = from->base) {
         struct hn_statement *problems = hn_database_prepare(
             from->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t",
             kernel);
-        while (hn_statement_next(&problems, err))
-            if (hn_make_room(&hashes, count, sizeof *hashes, err))
-                hashes[count++] = hash_text(hn_column_text(problems, 0));
+        while (hn_statement_next(&problems, err)) {
+            if (hn_bindings_parse(hn_column_text(problems, 0), &problem, NULL) == HN_ENOMEM)
+                hn_fail_memory(err);
+            if (hn_make_room(&known->hashes, known->count, sizeof *known->hashes, err))
+                known->hashes[known->count++] = hash_problem(&problem);
+            hn_bindings_finish(&problem);
+        }
     }
-    while (capacity < 2 * count)
-        capacity *= 2;
-    *known = (struct hn_known_problems){.mask = capacity - 1};
-    known->hashes = hn_allocate(capacity, sizeof *known->hashes, err);
-    for (size_t i = 0; i < count && !hn_failed(err); i++)
-        *place_of(known, hashes[i]) = hashes[i];
-    free(hashes);
+    if (hn_failed(err))
+        hn_known_problems_finish(known);
+    else if (known->count > 0)
+        qsort(known->hashes, known->count, sizeof *known->hashes, compare_hashes);
     return err->status;
 }
 
 void hn_known_problems_finish(struct hn_known_problems *known)
 {
     free(known->hashes);
-    hn_text_finish(&known->text);
     *known = (struct hn_known_problems){.hashes = NULL};
 }
 
-bool hn_known_problems_may_have(struct hn_known_problems *known, const struct hn_bindings *problem)
+bool hn_known_problems_may_have(const struct hn_known_problems *known,
+                                const struct hn_bindings *problem)
 {
-    known->text.length = 0;
-    hn_bindings_append(&known->text, problem);
-    return known->text.failed || known->text.data == NULL ||
-           *place_of(known, hash_text(known->text.data)) != 0;
+    const uint64_t hash = hash_problem(problem);
+    return known->count > 0 &&
+           bsearch(&hash, known->hashes, known->count, sizeof hash, compare_hashes) != NULL;
 }

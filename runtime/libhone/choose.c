@@ -173,7 +173,6 @@ static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error 
     const struct hn_tuned *stored = &known->stored.items[index];
     struct hn_lib_rule *rule = &known->rules[index];
     rule->stored = stored;
-    rule->kernel = known->kernel;
     rule->configurations =
         hn_allocate(stored->rule->configuration_count, sizeof *rule->configurations, err);
     if (rule->configurations == NULL)
@@ -486,7 +485,6 @@ static bool choose_new(struct search *search, struct hn_lib_choice *choice, stru
         forget_results(known);
     for (size_t i = 0; known != NULL && known->rules != NULL && i < known->stored.count; i++) {
         hn_known_problems_finish(&known->rules[i].known);
-        known->rules[i].has_known = false;
         known->rules[i].first_on = NULL;
     }
     search->known = hn_lib_known_results(search->asked.cache, search->asked.kernel, err);
@@ -711,11 +709,12 @@ static void choose_fast(struct search *search, struct hn_tuned_list *list,
     struct hn_lookup_rank rank = {.grade = HN_GRADE_NONE};
     struct hn_lib_rule *rule = search->rule;
     /* A kernel with a rule is asked for many problems that have no result. */
-    if (rule != NULL && !rule->has_known)
-        rule->has_known = hn_known_problems_read(cache->store, rule->stored->identity.kernel,
-                                                 &rule->known, err) == HN_OK;
-    bool may_be = rule == NULL || !rule->has_known ||
-                  hn_known_problems_may_have(&rule->known, search->asked.problem);
+    if (rule != NULL && rule->known.hashes == NULL &&
+        hn_known_problems_read(cache->store, rule->stored->identity.kernel, &rule->known, err) ==
+            HN_OK &&
+        rule->program == NULL)
+        rule->program = hn_rule_program_make(rule->stored->rule);
+    bool may_be = rule == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem);
     if (cache->store != NULL && may_be && !hn_failed(err) &&
         hn_store_list(cache->store, HN_STORE_UNCOUNTED, kernel, search->asked.problem, list, err) ==
             HN_OK) {
@@ -763,18 +762,14 @@ static struct hone_kernel *make_like_others(struct search *search)
 {
     const struct hone_options *options = search->asked.options;
     struct hn_lib_rule *rule = search->rule;
-    if (rule == NULL || !rule->has_known || rule->plan == NULL || !is_rule_first(search) ||
-        options->separate != 0 || options->graph != 0 ||
+    if (rule == NULL || rule->known.hashes == NULL || rule->program == NULL || rule->plan == NULL ||
+        !is_rule_first(search) || options->separate != 0 || options->graph != 0 ||
         search->asked.cache->capture_folder != NULL ||
         (search->asked.cache->freeze_after > 0 && rule->plan->plan->freeze_if != NULL))
         return NULL;
-    if (!rule->has_program)
-        rule->program = hn_rule_program_make(rule->stored->rule);
-    rule->has_program = true;
     int order[HN_RULE_CONFIGURATIONS_MOST];
     const struct hn_rule_node *leaf =
-        rule->program == NULL ? NULL
-                              : hn_rule_program_find(rule->program, search->asked.problem, order);
+        hn_rule_program_find(rule->program, search->asked.problem, order);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
         return NULL;
     const struct hn_rule *stored = rule->stored->rule;
@@ -840,8 +835,10 @@ struct hone_kernel *hn_lib_choose(const struct hn_lib_question *asked, struct hn
     struct hone_kernel *handle = NULL;
     search.asked.device = find_device(asked->cache, asked->context, err);
     const struct hn_lib_known *known = hn_lib_known_rules(asked->cache, asked->kernel, err);
-    if (known != NULL)
+    if (known != NULL) {
+        search.asked.kernel = known->kernel; /* as long as the cache */
         search.rule = find_rule(known, search.asked.device, asked->options, &search.is_own_rule);
+    }
     if (search.rule != NULL && search.rule->names_limits)
         complete(&search, &search.rule->names, err);
     if (!hn_failed(err))

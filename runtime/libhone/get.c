@@ -29,22 +29,11 @@ struct request {
 /* Of a hash the upper bits are mixed best. */
 enum { FIRST_SLOTS = 256, PLACE_SHIFT = 20 };
 
-/* A handle that was given out, by what was asked for. Nothing of it changes. */
-struct hn_lib_memo {
-    uint64_t hash;
-    CUcontext context;
-    const char *kernel;
-    struct hone_options options;
-    struct hone_kernel *handle;
-    size_t problem_count;
-    struct hone_value problem[]; /* in the caller's order */
-};
-
 /* Half full at most. When it gets fuller another one takes its place; who still reads the former
  * one finds all that was in it, and asks with the lock for what is not. */
 struct hn_lib_memos {
     size_t mask, count;
-    _Atomic(struct hn_lib_memo *) slots[];
+    _Atomic(struct hone_kernel *) slots[];
 };
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
@@ -83,21 +72,25 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool matches(const struct hn_lib_memo *memo, const struct request *request)
+static bool matches(const struct hone_kernel *handle, const struct request *request)
 {
-    const struct hone_options *a = &memo->options;
+    const struct hn_lib_asked *asked = &handle->asked;
+    const struct hone_options *a = &asked->options;
     const struct hone_options *b = request->options;
-    if (memo->hash != request->hash || memo->context != request->context ||
-        memo->problem_count != request->problem_count || a->on_miss != b->on_miss ||
+    if (asked->hash != request->hash || handle->context != request->context ||
+        asked->count != request->problem_count || a->on_miss != b->on_miss ||
         !a->forbid_compile != !b->forbid_compile || !a->graph != !b->graph ||
         a->trust != b->trust || !same_text(a->regime, b->regime) ||
-        !same_text(a->objective, b->objective) || strcmp(memo->kernel, request->kernel) != 0)
+        !same_text(a->objective, b->objective) || strcmp(handle->name, request->kernel) != 0)
         return false;
-    for (size_t i = 0; i < memo->problem_count; i++) {
-        const struct hone_value *own = &memo->problem[i], *other = &request->problem[i];
-        if (own->kind != other->kind || strcmp(own->name, other->name) != 0 ||
-            (own->kind == HONE_WORD ? strcmp(own->as.word, other->as.word) != 0
-                                    : bits_of(own) != bits_of(other)))
+    for (size_t i = 0; i < asked->count; i++) {
+        const struct hone_value *value = &request->problem[i];
+        const struct hn_value *own = &handle->problem.values[asked->places[i]];
+        if ((int)own->type != (int)value->kind - HONE_INTEGER ||
+            strcmp(handle->problem.names[asked->places[i]], value->name) != 0 ||
+            (own->type == HN_WORD      ? strcmp(own->word, value->as.word) != 0
+             : own->type == HN_BOOLEAN ? own->boolean != (value->as.boolean != 0)
+                                       : own->integer != value->as.integer))
             return false;
     }
     return true;
@@ -109,19 +102,19 @@ static struct hone_kernel *recall(struct hone_cache *cache, const struct request
     if (memos == NULL)
         return NULL;
     for (size_t place = (size_t)(request->hash >> PLACE_SHIFT);; place++) {
-        const struct hn_lib_memo *memo =
+        struct hone_kernel *handle =
             atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_acquire);
-        if (memo == NULL || matches(memo, request))
-            return memo == NULL ? NULL : memo->handle;
+        if (handle == NULL || matches(handle, request))
+            return handle;
     }
 }
 
-static void add(struct hn_lib_memos *memos, struct hn_lib_memo *memo)
+static void add(struct hn_lib_memos *memos, struct hone_kernel *handle)
 {
-    size_t place = (size_t)(memo->hash >> PLACE_SHIFT);
+    size_t place = (size_t)(handle->asked.hash >> PLACE_SHIFT);
     while (atomic_load_explicit(&memos->slots[place & memos->mask], memory_order_relaxed) != NULL)
         place++;
-    atomic_store_explicit(&memos->slots[place & memos->mask], memo, memory_order_release);
+    atomic_store_explicit(&memos->slots[place & memos->mask], handle, memory_order_release);
     memos->count++;
 }
 
@@ -138,9 +131,9 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
         return NULL;
     made->mask = slots - 1;
     for (size_t i = 0; former != NULL && i <= former->mask; i++) {
-        struct hn_lib_memo *memo = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
-        if (memo != NULL)
-            add(made, memo);
+        struct hone_kernel *handle = atomic_load_explicit(&former->slots[i], memory_order_relaxed);
+        if (handle != NULL)
+            add(made, handle);
     }
     atomic_store_explicit(&cache->memos, made, memory_order_release);
     return made;
@@ -150,27 +143,19 @@ static struct hn_lib_memos *make_room(struct hone_cache *cache)
 static void remember(struct hone_cache *cache, const struct request *request,
                      struct hone_kernel *handle, struct hn_error *err)
 {
-    size_t count = request->problem_count;
-    struct hn_blocks *memory = &cache->memory;
+    const struct hn_bindings *problem = &handle->problem;
     struct hn_lib_memos *memos = hn_made(make_room(cache), err);
-    struct hn_lib_memo *memo =
-        hn_made(hn_blocks_take(memory, sizeof *memo + count * sizeof memo->problem[0]), err);
+    unsigned char *places = hn_made(hn_blocks_take(&cache->memory, request->problem_count), err);
+    struct hn_lib_asked asked = {request->hash, *request->options, places, request->problem_count};
+    hn_lib_put(&cache->memory, &asked.options.regime, request->options->regime, err);
+    hn_lib_put(&cache->memory, &asked.options.objective, request->options->objective, err);
     if (hn_failed(err))
         return;
-    *memo = (struct hn_lib_memo){request->hash,     request->context, NULL,
-                                 *request->options, handle,           count};
-    hn_lib_put(memory, &memo->kernel, request->kernel, err);
-    hn_lib_put(memory, &memo->options.regime, request->options->regime, err);
-    hn_lib_put(memory, &memo->options.objective, request->options->objective, err);
-    for (size_t i = 0; i < count; i++) {
-        struct hone_value *value = &memo->problem[i];
-        *value = request->problem[i];
-        hn_lib_put(memory, &value->name, value->name, err);
-        if (value->kind == HONE_WORD)
-            hn_lib_put(memory, &value->as.word, value->as.word, err);
-    }
-    if (!hn_failed(err))
-        add(memos, memo);
+    for (size_t i = 0; i < request->problem_count; i++)
+        places[i] =
+            (unsigned char)(hn_bindings_get(problem, request->problem[i].name) - problem->values);
+    handle->asked = asked;
+    add(memos, handle);
 }
 
 /* Whose kernels run in the application: what lies where nobody but the user (or root) can write.

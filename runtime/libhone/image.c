@@ -343,10 +343,9 @@ static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct h
     size_t slots = kernel->slot_count * sizeof *kernel->slots;
     size_t values = kernel->problem.count * sizeof *problem;
     size_t tensors = launch->tensor_count * sizeof *launch->tensors;
-    size_t maps = tensors > 0 ? HN_LIB_PLACES * sizeof *kernel->maps : 0;
     size_t grids = kernel->step_count * sizeof *kernel->grids;
-    struct hone_kernel *made = hn_blocks_take(
-        &kernel->cache->memory, sizeof *made + slots + values + tensors + maps + grids);
+    struct hone_kernel *made =
+        hn_blocks_take(&kernel->cache->memory, sizeof *made + slots + values + tensors + grids);
     if (made == NULL)
         return NULL;
     char *behind = (char *)(made + 1);
@@ -354,11 +353,9 @@ static struct hone_kernel *copy(const struct hone_kernel *kernel, const struct h
     made->slots = memcpy(behind, kernel->slots, slots);
     made->problem.values = memcpy(behind + slots, problem, values);
     behind += slots + values;
-    if (tensors > 0) {
+    if (tensors > 0)
         made->launch.tensors = memcpy(behind, launch->tensors, tensors);
-        made->maps = (void *)(behind + tensors); /* all 0 */
-    }
-    made->grids = memcpy(behind + tensors + maps, kernel->grids, grids);
+    made->grids = memcpy(behind + tensors, kernel->grids, grids);
     made->is_piece = true;
     return made;
 }

@@ -332,7 +332,6 @@ static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
     info->kernel = kernel->name;
     info->compiled = kernel->compiled;
     info->grade = grade == HN_GRADE_EXACT ? HONE_GRADE_EXACT : (enum hone_grade)grade;
-    hn_lib_put(&cache->infos, &info->kernel, kernel->name, err);
     put_made(cache, &info->problem, hn_bindings_text(&kernel->problem), err);
     put_made(cache, &info->point, hn_bindings_text(&kernel->point), err);
     if (tuned != NULL)
@@ -559,18 +558,15 @@ struct hone_kernel *hn_lib_kernel_make(const struct hn_lib_choice *choice,
     made->compiled = compiled;
     made->rule = choice->rule;
     made->sure = choice->sure;
-    made->name = choice->rule != NULL ? choice->rule->kernel : asked->kernel;
+    made->name = asked->kernel;
     /* Of what a rule chose it is made when it is asked for: programs ask for many sizes, and about
      * few. */
     if (choice->rule == NULL) {
         pthread_mutex_lock(&made->cache->info_lock);
         make_info(made, choice->tuned, choice->grade, err);
         pthread_mutex_unlock(&made->cache->info_lock);
-        made->name = hn_failed(err) ? NULL : made->about->kernel;
         atomic_store(&made->has_info, !hn_failed(err));
     }
-    if (made->launch.tensor_count > 0)
-        made->maps = hn_allocate(HN_LIB_PLACES, sizeof *made->maps, err);
     made->as_graph = !hn_failed(err) && asked->options->graph != 0 && is_graph(made);
     if (!hn_failed(err))
         return made;

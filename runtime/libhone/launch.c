@@ -173,7 +173,7 @@ enum hone_status hone_prepare(struct hone_kernel *kernel, CUstream stream, struc
  * table, which never moves and out of which nothing is taken: launches of several threads read it
  * without a lock. Where the table is full of other addresses a launch encodes its own. */
 
-enum { PROBES = 8 };
+enum { PLACES = 128, PROBES = 8 };
 
 struct hn_lib_map {
     CUtensorMap map;
@@ -181,15 +181,31 @@ struct hn_lib_map {
     CUdeviceptr address;
 };
 
+struct hn_lib_maps {
+    _Atomic(struct hn_lib_map *) places[PLACES]; /* by address */
+};
+
+/* Made when it is first asked for; NULL when out of memory. */
+static struct hn_lib_maps *get_maps(struct hone_kernel *kernel)
+{
+    struct hn_lib_maps *there = atomic_load_explicit(&kernel->maps, memory_order_acquire);
+    struct hn_lib_maps *made = there == NULL ? calloc(1, sizeof *made) : NULL;
+    if (made == NULL || atomic_compare_exchange_strong(&kernel->maps, &there, made))
+        return there != NULL ? there : made;
+    free(made);
+    return there;
+}
+
 /* The table's, in which it is then; NULL: there is no place, or *result says why not. */
 static const CUtensorMap *find_map(struct hone_kernel *kernel, const struct hn_tensor *tensor,
                                    CUdeviceptr address, CUresult *result)
 {
+    struct hn_lib_maps *maps = get_maps(kernel);
     struct hn_lib_map *made = NULL;
     size_t number = (size_t)(tensor - kernel->launch.tensors);
     uint64_t hash = (address / 256 + number) * UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < PROBES; i++) {
-        _Atomic(struct hn_lib_map *) *place = &kernel->maps[((hash >> 32) + i) % HN_LIB_PLACES];
+    for (size_t i = 0; maps != NULL && i < PROBES; i++) {
+        _Atomic(struct hn_lib_map *) *place = &maps->places[((hash >> 32) + i) % PLACES];
         struct hn_lib_map *there = atomic_load_explicit(place, memory_order_acquire);
         if (there == NULL && made == NULL) {
             made = aligned_alloc(_Alignof(struct hn_lib_map), sizeof *made);
@@ -263,10 +279,11 @@ void hn_lib_kernel_destroy(struct hone_kernel *kernel)
         if (is_there)
             hn_lib_leave(kernel->cache, outside);
     }
-    for (size_t i = 0; kernel->maps != NULL && i < HN_LIB_PLACES; i++)
-        free(atomic_load(&kernel->maps[i]));
+    struct hn_lib_maps *maps = atomic_load(&kernel->maps);
+    for (size_t i = 0; maps != NULL && i < PLACES; i++)
+        free(atomic_load(&maps->places[i]));
+    free(maps);
     if (!kernel->is_piece) {
-        free(kernel->maps);
         hn_launch_finish(&kernel->launch);
         hn_bindings_finish(&kernel->problem);
         if (kernel->configuration == NULL)

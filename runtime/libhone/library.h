@@ -131,8 +131,7 @@ struct hn_lib_question {
 
 enum {
     HN_LIB_MAX_ARGUMENTS = 64, /* more do not fit on the stack of a launch */
-    HN_LIB_MAX_MAPS = 8,       /* nor do more tensor maps */
-    HN_LIB_PLACES = 128        /* addresses of tensor maps that are remembered */
+    HN_LIB_MAX_MAPS = 8        /* nor do more tensor maps */
 };
 
 /* An argument of hone_launch; its index is its place in the plan. */
@@ -167,6 +166,12 @@ struct hn_lib_symbol {
 
 struct hone_kernel {
     struct hone_kernel *next; /* of the cache */
+    struct hn_lib_asked {
+        uint64_t hash;
+        struct hone_options options;
+        const unsigned char *places; /* in the problem, of the values in the caller's order */
+        size_t count;
+    } asked; /* by which it is found again; of one that is separate all 0 */
     struct hone_cache *cache;
     CUcontext context;
     const struct hn_lib_plan *plan;
@@ -188,7 +193,7 @@ struct hone_kernel {
     bool is_watched; /* its launches are captured or raced */
     bool is_piece;   /* like another one: what differs lies behind it, and all else is shared */
     struct hn_lib_race *race; /* NULL: it has none */
-    _Atomic(struct hn_lib_map *) *maps; /* HN_LIB_PLACES, by address; NULL: it takes none */
+    _Atomic(struct hn_lib_maps *) maps; /* NULL: it has none yet */
     uint64_t workspace_bytes;
     _Atomic(struct hn_lib_stream *) streams; /* what it has of each that it is launched on */
     bool as_graph; /* its launches are replayed as graphs */
@@ -273,16 +278,13 @@ struct hn_lib_configuration {
 
 struct hn_lib_rule {
     const struct hn_tuned *stored;
-    const char *kernel;       /* as asked for */
     const struct hn_lib_plan *plan; /* NULL: not looked up yet */
     struct hn_bindings names; /* of the problem's values, each 0 */
     bool names_limits;        /* some of them are of the device */
-    struct hn_known_problems known; /* that may have results of their own */
-    bool has_known;                 /* they were read */
+    struct hn_known_problems known; /* that may have results of their own; no hashes: they were not read */
     const struct hn_device *first_on; /* another than its own, on which nothing is tuned; NULL: not known */
     struct hn_lib_configuration *configurations;
-    struct hn_rule_program *program; /* NULL: it has none */
-    bool has_program;                /* it was tried, at the second problem */
+    struct hn_rule_program *program; /* made with what is known; NULL: it has none */
 };
 
 /* A kernel is made from this: which point serves, and why. All is borrowed. */

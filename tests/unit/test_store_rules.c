@@ -227,3 +227,43 @@ TEST(which_problems_have_sessions_is_known)
     hn_known_problems_finish(&known);
     hn_identity_finish(&identity);
 }
+
+TEST(a_known_problem_is_found_by_values_of_all_types)
+{
+    static const struct {
+        const char *problem;
+        bool is_known;
+    } asked[] = {
+        {"A=0.1,B=-9007199254740993,F=true,W=row", true},
+        {"A=0.1,B=-9007199254740993,F=true,W=col", false},
+        {"A=0.1,B=-9007199254740993,F=false,W=row", false},
+        {"A=0.1,B=9007199254740993,F=true,W=row", false},
+        {"A=1e+300,B=-9007199254740993,F=true,W=row", false},
+        {"A=0.1,B=-9007199254740993,F=true", false},
+    };
+    struct hn_known_problems known;
+    struct hn_identity identity;
+    struct hn_bindings problem;
+    int64_t id;
+    struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
+    make_identity(&identity, 2);
+    hn_bindings_finish(&identity.problem);
+    assert_ok(hn_bindings_parse(asked[0].problem, &identity.problem, &said));
+    const struct hn_store_session session = {
+        .identity = &identity, .version = &version_1, .command = "hone tune"};
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
+    hn_identity_finish(&identity);
+    make_identity(&identity, 4);
+    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
+    hn_identity_finish(&identity);
+    drop(store);
+    run_sql(cache.path, "UPDATE session SET problem = 'no problem' WHERE problem = 'M=4'");
+    store = open_store(cache.path, HN_STORE_WRITE);
+    assert_ok(hn_known_problems_read(store, "matmul", &known, &said));
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        assert_ok(hn_bindings_parse(asked[i].problem, &problem, &said));
+        assert_int_equal(hn_known_problems_may_have(&known, &problem), asked[i].is_known);
+        hn_bindings_finish(&problem);
+    }
+    hn_known_problems_finish(&known);
+}
