@@ -351,49 +351,13 @@ static inline union hn_cell divide_cells(enum hn_operator code, int64_t a, int64
                                                      : quotient + (rest != 0));
 }
 
-/* As the evaluator does it, so that both round alike. */
-static union hn_cell divide_real(enum hn_operator code, struct hn_value a, struct hn_value b)
-{
-    struct hn_value result;
-    return real_cell(arithmetic(code, &a, &b, &result) == NULL ? result.real : 0);
-}
-
-static union hn_cell apply_real(enum hn_operator code, union hn_cell a, union hn_cell b)
-{
-    double x = a.real;
-    double y = b.real;
-    switch (code) {
-    case HN_OP_LESS:
-        return integer_cell(x < y);
-    case HN_OP_LESS_EQUAL:
-        return integer_cell(x <= y);
-    case HN_OP_EQUAL:
-        return integer_cell(x == y);
-    case HN_OP_ADD:
-        return real_cell(x + y);
-    case HN_OP_SUBTRACT:
-        return real_cell(x - y);
-    case HN_OP_MULTIPLY:
-        return real_cell(x * y);
-    case HN_OP_MIN:
-        return y < x ? b : a;
-    case HN_OP_MAX:
-        return y > x ? b : a;
-    case HN_OP_NEGATIVE:
-        return real_cell(-x);
-    case HN_OP_ABS:
-        return real_cell(fabs(x));
-    default:
-        return divide_real(code, hn_real(x), hn_real(y));
-    }
-}
-
 static inline union hn_cell apply_cell(int operation, union hn_cell a, union hn_cell b,
                                        union hn_cell c)
 {
     int64_t x = a.integer;
     int64_t y = b.integer;
     int64_t power;
+    struct hn_value result;
     switch (operation) {
     case HN_OP_ADD:
         return integer_cell(x + y);
@@ -445,23 +409,65 @@ static inline union hn_cell apply_cell(int operation, union hn_cell a, union hn_
     case HN_OP_POSITIVE:
         return real_cell((double)x);
     case HN_OP_DIVIDE:
-        return divide_real(HN_OP_DIVIDE, hn_integer(x), hn_integer(y));
-    default:
-        return apply_real((enum hn_operator)(operation - HN_OF_REALS), a, b);
+        return real_cell(y != 0 ? (double)x / (double)y : 0);
+    case HN_OF_REALS + HN_OP_LESS:
+        return integer_cell(a.real < b.real);
+    case HN_OF_REALS + HN_OP_LESS_EQUAL:
+        return integer_cell(a.real <= b.real);
+    case HN_OF_REALS + HN_OP_EQUAL:
+        return integer_cell(a.real == b.real);
+    case HN_OF_REALS + HN_OP_ADD:
+        return real_cell(a.real + b.real);
+    case HN_OF_REALS + HN_OP_SUBTRACT:
+        return real_cell(a.real - b.real);
+    case HN_OF_REALS + HN_OP_MULTIPLY:
+        return real_cell(a.real * b.real);
+    case HN_OF_REALS + HN_OP_DIVIDE:
+        return real_cell(b.real != 0 ? a.real / b.real : 0);
+    case HN_OF_REALS + HN_OP_MIN:
+        return b.real < a.real ? b : a;
+    case HN_OF_REALS + HN_OP_MAX:
+        return b.real > a.real ? b : a;
+    case HN_OF_REALS + HN_OP_NEGATIVE:
+        return real_cell(-a.real);
+    case HN_OF_REALS + HN_OP_ABS:
+        return real_cell(fabs(a.real));
+    default: /* as the evaluator does it, so that both round alike */
+        result = hn_real(0);
+        (void)arithmetic_real((enum hn_operator)(operation - HN_OF_REALS), a.real, b.real, &result);
+        return real_cell(result.real);
     }
+}
+
+static inline void run(const struct hn_instruction *item, const uint16_t *positions,
+                       union hn_cell *cells)
+{
+    if (item->operation == HN_OP_TABLE)
+        cells[item->result] = item->table[positions[item->slot]];
+    else
+        cells[item->result] = apply_cell(item->operation, cells[item->operand[0]],
+                                         cells[item->operand[1]], cells[item->operand[2]]);
 }
 
 void hn_instructions_run(const struct hn_instruction *instructions, size_t count,
                          const uint16_t *positions, union hn_cell *cells)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct hn_instruction *item = &instructions[i];
-        if (item->operation == HN_OP_TABLE)
-            cells[item->result] = item->table[positions[item->slot]];
-        else
-            cells[item->result] = apply_cell(item->operation, cells[item->operand[0]],
-                                             cells[item->operand[1]], cells[item->operand[2]]);
+    for (size_t i = 0; i < count; i++)
+        run(&instructions[i], positions, cells);
+}
+
+bool hn_program_run(struct hn_program *program, const struct hn_program_part *part)
+{
+    const uint16_t *positions = program->positions;
+    union hn_cell *cells = program->cells;
+    struct hn_term *terms = program->terms.items;
+    HN_EACH_OF(item, part->instructions, part->count) {
+        if (terms[item->result].round == program->run)
+            continue;
+        terms[item->result].round = program->run;
+        run(item, positions, cells);
     }
+    return cells[program->valid].integer != 0;
 }
 
 /* Bounds of terms from those of their operands. */

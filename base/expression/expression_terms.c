@@ -18,8 +18,6 @@ bool hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains, size
         hn_terms_finish(terms);
         return false;
     }
-    for (size_t i = 0; i < slot_count; i++)
-        terms->values[i] = domains[i].values[0];
     return true;
 }
 
@@ -570,25 +568,23 @@ struct term_part {
     bool mixed; /* a real that is as large as an integer, where the evaluator may have that one */
 };
 
-/* All words of the domains. */
-static bool list_words(struct hn_terms *terms)
+/* Its number; -1: memory is out. */
+static int64_t number_of_word(struct hn_terms *terms, const char *word)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < terms->slot_count; i++)
-        count += terms->domains[i].count;
-    terms->words = malloc((count + 1) * sizeof *terms->words);
-    terms->out_of_memory = terms->out_of_memory || terms->words == NULL;
-    for (size_t i = 0; terms->words != NULL && i < terms->slot_count; i++) {
-        HN_EACH_OF(value, terms->domains[i].values, terms->domains[i].count) {
-            if (value->type == HN_WORD &&
-                !hn_text_is_among(value->word, terms->words, terms->word_count))
-                terms->words[terms->word_count++] = value->word;
-        }
+    struct hn_error err = {.status = HN_OK};
+    size_t bytes = strlen(word) + 1, place = hn_text_place(word, terms->words, terms->word_count);
+    if (place < terms->word_count)
+        return (int64_t)place;
+    char *kept = hn_blocks_take(&terms->blocks, bytes);
+    if (kept == NULL || !hn_make_room(&terms->words, place, sizeof *terms->words, &err)) {
+        terms->out_of_memory = true;
+        return -1;
     }
-    return terms->words != NULL;
+    terms->words[terms->word_count++] = memcpy(kept, word, bytes);
+    return (int64_t)place;
 }
 
-/* False: a word that no slot may have, or memory is out. */
+/* False: memory is out. */
 static bool cell_of(struct hn_terms *terms, const struct hn_value *value, bool truth,
                     enum term_type *type, union hn_cell *cell)
 {
@@ -607,10 +603,8 @@ static bool cell_of(struct hn_terms *terms, const struct hn_value *value, bool t
         return true;
     }
     *type = TYPE_WORD;
-    if (terms->words == NULL && !list_words(terms))
-        return false;
-    cell->integer = (int64_t)hn_text_place(value->word, terms->words, terms->word_count);
-    return cell->integer < (int64_t)terms->word_count;
+    cell->integer = number_of_word(terms, value->word);
+    return cell->integer >= 0;
 }
 
 /* How an expression becomes terms: each operation that depends on several slots is one, and its
@@ -854,6 +848,8 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
         terms->out_of_memory = true;
         return unsaid;
     }
+    for (size_t i = 0; i < terms->slot_count; i++)
+        terms->values[i] = terms->domains[i].values[0];
     for (int i = 0; i < count; i++)
         work[i] = (struct work){UNUSED, find_slot(terms, &expression->list[i], work), unsaid};
     work[count - 1].need = truth ? TRUTH : VALUE;
@@ -890,23 +886,39 @@ struct hn_said hn_terms_add(struct hn_terms *terms, const struct hn_expression *
                                     : (struct hn_said){-1, -1};
 }
 
+/* For all terms that there are. */
+static bool make_cells(struct hn_program *program)
+{
+    size_t bytes = (program->terms.count + 1) * sizeof *program->cells;
+    union hn_cell *cells = realloc(program->cells, bytes);
+    if (cells == NULL)
+        return false;
+    program->cells = cells;
+    hn_terms_set_constants(&program->terms, cells);
+    return true;
+}
+
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count)
 {
-    *program = (struct hn_program){.failed = false};
+    *program = (struct hn_program){.run = 1};
     program->slots = malloc((slot_count + 1) * sizeof *program->slots);
     program->positions = calloc(slot_count + 1, sizeof *program->positions);
     program->failed = program->slots == NULL || program->positions == NULL ||
                       !hn_terms_init(&program->terms, domains, slot_count);
     if (program->failed)
         return;
-    memset(program->slots, -1, slot_count * sizeof *program->slots);
+    for (size_t i = 0; i < slot_count; i++) {
+        int term = domains[i].count == 0 ? make_slot(&program->terms, i) : -1;
+        bool is_known = term < 0 || program->terms.items[term].operation == HN_OP_CONSTANT;
+        program->slots[i] = is_known ? -1 : term;
+    }
     program->valid = hn_terms_constant(&program->terms, 1);
+    program->failed = !make_cells(program);
 }
 
 void hn_program_finish(struct hn_program *program)
 {
     hn_terms_finish(&program->terms);
-    free(program->instructions);
     free(program->cells);
     free(program->slots);
     free(program->positions);
@@ -946,53 +958,43 @@ int hn_program_real(struct hn_program *program, const struct hn_expression *expr
                : hn_terms_make(terms, HN_OP_SELECT, part.fails, zero, to_real(terms, part));
 }
 
+int hn_program_want(struct hn_program *program, int term)
+{
+    program->failed = program->failed || term < 0;
+    if (!program->failed)
+        program->terms.items[term].wanted = true;
+    return term;
+}
+
 /* Marks what the wanted terms are computed of. Operands stand in front of what they are used in. */
-static size_t spread(const struct hn_terms *terms, bool *wanted)
+static size_t spread(struct hn_terms *terms)
 {
     size_t count = 0;
     for (size_t i = terms->count; i-- > 0;) {
         const struct hn_term *term = &terms->items[i];
-        for (size_t operand = 0; wanted[i] && operand < 3; operand++)
+        for (size_t operand = 0; term->wanted && operand < 3; operand++)
             if (term->operand[operand] >= 0)
-                wanted[term->operand[operand]] = true;
-        count += wanted[i];
+                terms->items[term->operand[operand]].wanted = true;
+        count += term->wanted;
     }
     return count;
 }
 
-bool hn_program_compile(struct hn_program *program, const int *results, size_t count)
+bool hn_program_compile(struct hn_program *program, struct hn_program_part *part)
 {
-    size_t terms = program->terms.count;
-    bool *wanted = calloc(terms + 1, sizeof *wanted);
-    program->failed =
-        program->failed || wanted == NULL || program->valid < 0 || program->terms.out_of_memory;
-    for (size_t i = 0; i < count && !program->failed; i++) {
-        program->failed = results[i] < 0;
-        if (!program->failed)
-            wanted[results[i]] = true;
+    struct hn_terms *terms = &program->terms;
+    hn_program_want(program, program->valid);
+    *part = (struct hn_program_part){.count = 0};
+    part->instructions =
+        hn_blocks_take(&terms->blocks, (spread(terms) + 1) * sizeof *part->instructions);
+    program->failed = program->failed || terms->out_of_memory || part->instructions == NULL ||
+                      !make_cells(program);
+    for (size_t i = 0; i < terms->count; i++) {
+        struct hn_term *term = &terms->items[i];
+        if (!program->failed && term->wanted && term->operation != HN_OP_CONSTANT &&
+            term->operation != HN_OP_NAME)
+            part->instructions[part->count++] = hn_terms_instruction(terms, (int)i);
+        term->wanted = false;
     }
-    if (!program->failed) {
-        wanted[program->valid] = true;
-        program->instructions =
-            calloc(spread(&program->terms, wanted) + 1, sizeof *program->instructions);
-        program->cells = calloc(terms + 1, sizeof *program->cells);
-        program->failed = program->instructions == NULL || program->cells == NULL;
-    }
-    for (size_t i = 0; i < terms && !program->failed; i++) {
-        const struct hn_term *term = &program->terms.items[i];
-        if (term->operation == HN_OP_NAME)
-            program->slots[term->slot] = (int)i;
-        else if (wanted[i] && term->operation != HN_OP_CONSTANT)
-            program->instructions[program->count++] = hn_terms_instruction(&program->terms, (int)i);
-    }
-    if (!program->failed)
-        hn_terms_set_constants(&program->terms, program->cells);
-    free(wanted);
     return !program->failed;
-}
-
-bool hn_program_run(struct hn_program *program)
-{
-    hn_instructions_run(program->instructions, program->count, program->positions, program->cells);
-    return program->cells[program->valid].integer != 0;
 }

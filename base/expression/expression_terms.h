@@ -41,7 +41,8 @@ struct hn_term {
     const union hn_cell *table;
     const uint64_t *slots;  /* bits of those it depends on */
     int limits[2];          /* terms for its lower and upper bound, in the last call of hn_terms_possible that asked; -1: none yet */
-    unsigned round;         /* the number of that call */
+    unsigned round;         /* the number of that call, or of the program's run in which it was computed last */
+    bool wanted;            /* by the part of a program that is compiled next */
 };
 
 /* Of a term that is a real. */
@@ -76,12 +77,12 @@ struct hn_terms {
     const uint64_t *bound; /* the slots of hn_terms_possible */
     unsigned round;        /* of calls of it */
     struct hn_blocks blocks;
-    const char **words; /* that the slots may have; a word in a cell is its first place there */
+    const char **words; /* a word in a cell is its place there */
     size_t word_count;
     bool out_of_memory;
 };
 
-/* values of the domains and their words are borrowed. False: memory is out. */
+/* domains and their values are borrowed: one that has one value may have another one for what is added later. False: memory is out. */
 bool hn_terms_init(struct hn_terms *terms, const struct hn_domain *domains, size_t slot_count);
 void hn_terms_finish(struct hn_terms *terms);
 
@@ -117,19 +118,19 @@ void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells);
 
 /* Expressions that are evaluated again and again for integers that come as they come, each within bounds, in some nanoseconds and with
  * the values that the evaluator gives. First what is wanted is said, in terms; where these cannot say it, or memory is out, there is no
- * program, which hn_program_compile tells for all. Not to be run by several threads at once. */
+ * program, which hn_program_compile tells for all. It is run in parts, which have terms in common: each is computed once. Not to be run by
+ * several threads at once. */
 struct hn_program {
     struct hn_terms terms;
     int valid; /* the term that is 1 where all that was demanded holds */
     bool failed;
-    struct hn_instruction *instructions;
-    size_t count;
     union hn_cell *cells;   /* of each term */
+    unsigned run;           /* a value that is set begins another one */
     int *slots;             /* the term of each slot of any integer; -1: it has none */
     uint16_t *positions;    /* of each slot that has a list: which of its values it has */
 };
 
-/* domains and their values are borrowed until it is compiled. To be finished, whatever becomes of it. */
+/* domains are borrowed as those of terms. To be finished, whatever becomes of it. */
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count);
 void hn_program_finish(struct hn_program *program);
 
@@ -139,28 +140,39 @@ void hn_program_demand(struct hn_program *program, int term);
 int hn_program_number(struct hn_program *program, const struct hn_expression *expression, bool or_0);
 int hn_program_real(struct hn_program *program, const struct hn_expression *expression);
 
-/* Whether there is a program that computes those terms, none of which may be -1; then it can be run. */
-bool hn_program_compile(struct hn_program *program, const int *results, size_t count);
+/* What computes some terms, in the program's memory. */
+struct hn_program_part {
+    struct hn_instruction *instructions;
+    size_t count;
+};
+/* The term, which the part that is compiled next computes. */
+int hn_program_want(struct hn_program *program, int term);
+/* Whether there is a program that computes what is wanted, of which nothing may be -1, and whether all that was demanded holds; then
+ * the part can be run. More may be said after it, for other parts. */
+bool hn_program_compile(struct hn_program *program, struct hn_program_part *part);
 
-/* Sets the integer that a slot has in the next run, within its bounds. */
+/* Sets the integer that a slot has from now on, within its bounds, or the place of its value in its list. */
 static inline void hn_program_set(struct hn_program *program, size_t slot, int64_t integer)
 {
     if (program->slots[slot] >= 0)
         program->cells[program->slots[slot]].integer = integer;
+    else
+        program->positions[slot] = (uint16_t)integer;
+    program->run++;
 }
 
 /* Whether all that was demanded holds. */
-bool hn_program_run(struct hn_program *program);
+bool hn_program_run(struct hn_program *program, const struct hn_program_part *part);
+
+static inline int64_t hn_program_result(const struct hn_program *program, int term)
+{
+    return program->cells[term].integer;
+}
 
 /* Appends a term as C statements, the last of which sets `result`, to an int where that is no real: whether all that was demanded holds
  * is the term `valid`. Slots have their names, and helpers are called as hn_expression_append_c does. False: it is made of tables, may
  * divide by zero, or is too long. */
 bool hn_program_append_c(const struct hn_program *program, int term, const struct hn_c_slot *slots, const char *prefix,
                          const char *result, struct hn_text *text);
-
-static inline int64_t hn_program_result(const struct hn_program *program, int term)
-{
-    return program->cells[term].integer;
-}
 
 #endif

@@ -162,14 +162,11 @@ struct hn_rule_program {
     const struct hn_rule *rule;
     struct hn_value ends[HN_RULE_VALUES_MOST][2];
     struct hn_domain domains[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
-    struct hn_program program; /* of features */
-    int terms[HN_RULE_FEATURES_MOST];
-    size_t cost_count; /* as many as configurations; the rule may be gone before the program */
-    struct cost_program {
-        bool made; /* it was asked for */
-        struct hn_program program;
-        int term; /* -1: it cannot be compiled */
-    } costs[];    /* of each configuration */
+    struct hn_program program;
+    struct rule_term {
+        int term;                               /* -1: it cannot be compiled */
+        struct hn_program_part part;            /* no instructions: it was not asked for */
+    } features[HN_RULE_FEATURES_MOST], costs[]; /* of each configuration */
 };
 
 /* A number with a fraction is compiled where there is only one. */
@@ -189,6 +186,14 @@ static bool fill_domains(const struct hn_rule *rule, struct hn_value (*ends)[2],
     return known;
 }
 
+/* Each has the one value of the configuration. */
+static void set_parameters(struct hn_rule_program *made, int configuration)
+{
+    const struct hn_bindings *point = &made->rule->configurations[configuration];
+    for (size_t i = 0; made->rule->cost != NULL && i < point->count; i++)
+        made->domains[made->rule->value_count + i] = (struct hn_domain){&point->values[i], 1};
+}
+
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 {
     struct hn_rule_program *made =
@@ -196,12 +201,17 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
     if (made == NULL)
         return NULL;
     made->rule = rule;
-    made->cost_count = rule->configuration_count;
+    size_t parameters = rule->cost == NULL ? 0 : rule->configurations[0].count;
     bool known = fill_domains(rule, made->ends, made->domains);
-    hn_program_init(&made->program, made->domains, known ? rule->value_count : 0);
-    for (size_t i = 0; known && i < rule->feature_count; i++)
-        made->terms[i] = hn_program_number(&made->program, rule->features[i].expression, true);
-    if (known && hn_program_compile(&made->program, made->terms, rule->feature_count))
+    set_parameters(made, 0);
+    hn_program_init(&made->program, made->domains, known ? rule->value_count + parameters : 0);
+    for (size_t i = 0; known && i < rule->feature_count; i++) {
+        struct rule_term *feature = &made->features[i];
+        feature->term = hn_program_number(&made->program, rule->features[i].expression, true);
+        hn_program_want(&made->program, feature->term);
+        known = hn_program_compile(&made->program, &feature->part);
+    }
+    if (known && !made->program.failed)
         return made;
     hn_rule_program_destroy(made);
     return NULL;
@@ -209,48 +219,23 @@ struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule)
 
 void hn_rule_program_destroy(struct hn_rule_program *program)
 {
-    if (program == NULL)
-        return;
-    for (size_t c = 0; c < program->cost_count; c++)
-        if (program->costs[c].made)
-            hn_program_finish(&program->costs[c].program);
-    hn_program_finish(&program->program);
+    if (program != NULL)
+        hn_program_finish(&program->program);
     free(program);
 }
 
-/* Where each parameter has the one value of the configuration. */
-static const struct cost_program *make_cost(struct hn_rule_program *made, int configuration)
+static const struct rule_term *make_cost(struct hn_rule_program *made, int configuration)
 {
-    const struct hn_rule *rule = made->rule;
-    const struct hn_bindings *point = &rule->configurations[configuration];
-    struct cost_program *cost = &made->costs[configuration];
-    if (cost->made)
+    struct rule_term *cost = &made->costs[configuration];
+    if (cost->term < 0 || cost->part.instructions != NULL)
         return cost;
-    for (size_t i = 0; i < point->count; i++)
-        made->domains[rule->value_count + i] = (struct hn_domain){&point->values[i], 1};
-    hn_program_init(&cost->program, made->domains, rule->value_count + point->count);
-    cost->term = hn_program_real(&cost->program, rule->cost);
-    cost->term = hn_program_compile(&cost->program, &cost->term, 1) ? cost->term : -1;
-    cost->made = true;
+    set_parameters(made, configuration);
+    cost->term = hn_program_real(&made->program, made->rule->cost);
+    if (cost->term >= 0) {
+        hn_program_want(&made->program, cost->term);
+        cost->term = hn_program_compile(&made->program, &cost->part) ? cost->term : -1;
+    }
     return cost;
-}
-
-/* At the problem that was set last. False: it cannot be compiled. */
-static bool run_cost(struct hn_rule_program *made, int configuration,
-                     const struct hn_bindings *problem, double *result)
-{
-    struct hn_program *program = &made->costs[configuration].program;
-    int term = make_cost(made, configuration)->term;
-    if (term < 0)
-        return false;
-    memcpy(program->positions, made->program.positions,
-           problem->count * sizeof *program->positions);
-    for (size_t i = 0; i < problem->count; i++)
-        if (problem->values[i].type == HN_INTEGER)
-            hn_program_set(program, i, problem->values[i].integer);
-    hn_program_run(program);
-    *result = program->cells[term].real;
-    return true;
 }
 
 /* Whether it is one of those that the rule was learnt for; it is set then. */
@@ -266,11 +251,12 @@ static bool set_value(struct hn_rule_program *made, size_t place, const struct h
         hn_program_set(&made->program, place, given->integer);
         return true;
     }
-    uint16_t *position = &made->program.positions[place];
-    for (*position = 0; given->type == HN_WORD && *position < value->word_count; ++*position)
-        if (strcmp(value->words[*position].word, given->word) == 0)
-            return true;
-    return false;
+    size_t word = 0;
+    while (given->type == HN_WORD && word < value->word_count &&
+           strcmp(value->words[word].word, given->word) != 0)
+        word++;
+    hn_program_set(&made->program, place, (int64_t)word);
+    return given->type == HN_WORD && word < value->word_count;
 }
 
 const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
@@ -284,15 +270,20 @@ const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
                  set_value(made, i, &problem->values[i]);
     if (!inside)
         return NULL;
-    hn_program_run(&made->program);
     const struct hn_rule_node *node = rule->nodes;
     while (node->feature >= 0) {
-        int64_t feature = hn_program_result(&made->program, made->terms[node->feature]);
-        node = &rule->nodes[feature <= node->threshold ? node->left : node->right];
+        const struct rule_term *feature = &made->features[node->feature];
+        hn_program_run(&made->program, &feature->part);
+        bool left = hn_program_result(&made->program, feature->term) <= node->threshold;
+        node = &rule->nodes[left ? node->left : node->right];
     }
-    for (int c, i = 0; (c = compared(rule, node, (size_t)i)) >= 0; i++)
-        if (!run_cost(made, c, problem, &costs[c]))
+    for (int c, i = 0; (c = compared(rule, node, (size_t)i)) >= 0; i++) {
+        const struct rule_term *cost = make_cost(made, c);
+        if (cost->term < 0)
             return NULL;
+        hn_program_run(&made->program, &cost->part);
+        costs[c] = made->program.cells[cost->term].real;
+    }
     make_order(rule, node, problem->values, costs, order);
     return node;
 }
@@ -301,9 +292,9 @@ bool hn_rule_program_append_cost(struct hn_rule_program *made, size_t configurat
                                  const struct hn_c_slot *slots, const char *prefix,
                                  struct hn_text *text)
 {
-    const struct cost_program *cost = make_cost(made, (int)configuration);
+    const struct rule_term *cost = make_cost(made, (int)configuration);
     return cost->term >= 0 &&
-           hn_program_append_c(&cost->program, cost->term, slots, prefix, "cost", text);
+           hn_program_append_c(&made->program, cost->term, slots, prefix, "cost", text);
 }
 
 void hn_rule_append_values(struct hn_text *text, const struct hn_rule *rule)

@@ -471,7 +471,7 @@ bool hn_lib_make_like(const struct hn_lib_choice *choice, struct hone_kernel **h
         for (size_t i = 0; i < problem->count; i++)
             if (problem->values[i].type == HN_INTEGER)
                 hn_program_set(program, module->slots[i], problem->values[i].integer);
-        valid = hn_program_run(program);
+        valid = hn_program_run(program, &module->launches.part);
         like = find_like(module, hn_program_result(program, module->launches.steps));
     }
     struct hone_kernel *made = valid && like != NULL ? copy(like, problem->values) : NULL;

@@ -176,6 +176,7 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
  * valid, as hn_launch_try tells it, which the program's `valid` says. */
 struct hn_launch_program {
     struct hn_program program;
+    struct hn_program_part part; /* computes all of them */
     struct hn_blocks blocks; /* of the lists; all are terms of the program */
     int steps;       /* which steps are launched, a bit each */
     int (*grids)[3]; /* of each step that some problems launch */

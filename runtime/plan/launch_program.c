@@ -14,8 +14,6 @@ struct maker {
     struct hn_value *values;    /* of the lower end */
     struct hn_value (*ends)[2]; /* of each name */
     struct hn_domain *domains;
-    int *results;
-    size_t result_count;
 };
 
 static bool fill_end(struct maker *maker, const struct hn_bindings *problem, size_t end)
@@ -90,12 +88,6 @@ static bool fix_step(struct maker *maker, const struct hn_step *step, struct hn_
     return known;
 }
 
-static int keep(struct maker *maker, int term)
-{
-    maker->results[maker->result_count++] = term;
-    return term;
-}
-
 static void demand_between(struct hn_program *program, int term, int64_t low, int64_t high)
 {
     struct hn_terms *terms = &program->terms;
@@ -111,8 +103,9 @@ static void add_grid(struct maker *maker, const struct hn_launch_step *step, int
     struct hn_program *program = &maker->made->program;
     for (size_t i = 0; i < 3; i++) {
         const struct hn_expression *expression = step->step->geometry.grid[i];
-        grid[i] = keep(maker, expression == NULL ? hn_terms_constant(&program->terms, 1)
-                                                 : hn_program_number(program, expression, false));
+        grid[i] = hn_program_want(program, expression == NULL
+                                               ? hn_terms_constant(&program->terms, 1)
+                                               : hn_program_number(program, expression, false));
         demand_between(program, grid[i], 1, maker->device->max_grid[i]);
         if (step->cluster[i] == 1)
             continue;
@@ -133,11 +126,11 @@ static bool add_argument(struct maker *maker, size_t index)
     *term = *align = -1;
     const struct hn_tensor_terms *tensor = &maker->made->tensors[index];
     for (size_t i = 0; i < tensor->rank; i++)
-        keep(maker, tensor->dims[i]);
+        hn_program_want(program, tensor->dims[i]);
     for (size_t i = 0; i + 1 < tensor->rank; i++)
-        keep(maker, tensor->strides[i]);
+        hn_program_want(program, tensor->strides[i]);
     if (differs(maker, argument->align)) {
-        *align = keep(maker, hn_program_number(program, argument->align, false));
+        *align = hn_program_want(program, hn_program_number(program, argument->align, false));
         demand_between(program, *align, (int64_t)hn_element_size(argument->element), HN_MOST_ALIGN);
         hn_program_demand(program,
                           hn_terms_make(&program->terms, HN_OP_IS_POWER_OF_2, *align, -1, -1));
@@ -154,7 +147,7 @@ static bool add_argument(struct maker *maker, size_t index)
         hn_element_range(argument->element, &low, &high);
     else
         high = hn_argument_most(argument);
-    *term = keep(maker, hn_program_number(program, expression, false));
+    *term = hn_program_want(program, hn_program_number(program, expression, false));
     demand_between(program, *term, low, high);
     return true;
 }
@@ -257,7 +250,7 @@ static bool add_steps(struct maker *maker)
         *steps = hn_terms_make(terms, HN_OP_ADD, *steps, bit, -1);
     }
     hn_program_demand(program, any);
-    keep(maker, *steps);
+    hn_program_want(program, *steps);
     return fixed;
 }
 
@@ -269,18 +262,15 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
     *made = (struct hn_launch_program){.grids = NULL};
     if (plan->pitch_count > 0 || plan->pipeline != NULL)
         return false;
-    size_t results = 1 + 3 * plan->step_count + (2 + 2 * HN_TENSOR_RANK) * plan->argument_count;
     made->grids = hn_blocks_take(&made->blocks, plan->step_count * sizeof *made->grids);
     made->arguments = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
     made->aligns = hn_blocks_take(&made->blocks, plan->argument_count * sizeof(int));
     maker.domains = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.domains);
     maker.ends = hn_blocks_take(&made->blocks, plan->name_count * sizeof *maker.ends);
     made->tensors = hn_blocks_take(&made->blocks, plan->argument_count * sizeof *made->tensors);
-    maker.results = hn_blocks_take(&made->blocks, results * sizeof(int));
     bool can = made->grids != NULL && made->arguments != NULL && made->aligns != NULL &&
-               made->tensors != NULL && maker.domains != NULL && maker.results != NULL &&
-               maker.ends != NULL && fill_end(&maker, high, 1) && fill_end(&maker, low, 0) &&
-               fill_domains(&maker);
+               made->tensors != NULL && maker.domains != NULL && maker.ends != NULL &&
+               fill_end(&maker, high, 1) && fill_end(&maker, low, 0) && fill_domains(&maker);
     if (can)
         hn_program_init(&made->program, maker.domains, plan->name_count);
     can = can && add_steps(&maker);
@@ -289,7 +279,7 @@ bool hn_launch_program_make(struct hn_launch_program *made, const struct hn_plan
     for (size_t i = 0; can && i < plan->constraint_count; i++)
         hn_program_demand(&made->program,
                           hn_terms_add(&made->program.terms, plan->constraints[i], true).value);
-    can = can && hn_program_compile(&made->program, maker.results, maker.result_count);
+    can = can && hn_program_compile(&made->program, &made->part);
     free(maker.values);
     return can;
 }

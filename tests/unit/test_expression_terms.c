@@ -237,6 +237,42 @@ TEST(conditions_agree_with_the_evaluator)
 }
 
 /* a < b < c is two conjuncts, and so is what `and` joins at the top, not below `or`. */
+/* Slots X, from 1 to 100, W, a or b, and P, which is a constant that another part has another one
+ * of. */
+TEST(parts_of_a_program_are_computed_anew_where_a_value_is_set)
+{
+    const char *names[] = {"X", "W", "P"};
+    const struct hn_scope scope = {names, 3, NULL, HN_ANY_WORD};
+    const struct hn_value ends[] = {hn_integer(1), hn_integer(100)};
+    const struct hn_value words[] = {hn_word("a"), hn_word("b")};
+    const struct hn_value constants[] = {hn_word("b"), hn_word("c")};
+    struct hn_domain domains[] = {{ends, 0}, {words, 2}, {constants, 1}};
+    struct hn_expression *expression = NULL;
+    struct hn_program program;
+    struct hn_program_part parts[2];
+    int terms[2];
+    assert_ok(hn_expression_parse("X * X + (1000 if W == P else X)", &expression, NULL));
+    assert_ok(hn_expression_bind(expression, &scope, NULL));
+    hn_program_init(&program, domains, 3);
+    for (size_t i = 0; i < 2; i++) {
+        domains[2].values = &constants[i];
+        terms[i] = hn_program_number(&program, expression, true);
+        hn_program_want(&program, terms[i]);
+        assert_true(hn_program_compile(&program, &parts[i]));
+    }
+    for (int x = 1; x <= 100; x++)
+        for (int w = 0; w < 2; w++) {
+            hn_program_set(&program, 0, x);
+            hn_program_set(&program, 1, w);
+            assert_true(hn_program_run(&program, &parts[0]));
+            assert_int_equal(hn_program_result(&program, terms[0]), x * x + (w == 1 ? 1000 : x));
+            assert_true(hn_program_run(&program, &parts[1]));
+            assert_int_equal(hn_program_result(&program, terms[1]), x * x + x);
+        }
+    hn_program_finish(&program);
+    hn_expression_destroy(expression);
+}
+
 TEST(conjuncts_are_split_at_the_top)
 {
     static const struct {

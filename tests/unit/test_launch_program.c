@@ -133,7 +133,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
         draw_problem(family, &problem);
         set_names(&made.program, plan, &problem);
         bool own = hn_launch_try(plan, &device, &problem, point, &launch, &values);
-        if (hn_program_run(&made.program) != own)
+        if (hn_program_run(&made.program, &made.part) != own)
             fail_msg("%s: %s", hn_bindings_text(&problem), own ? "is valid" : "is not valid");
         if (own) {
             expect_same(&made, plan, &launch, values);
