@@ -219,8 +219,10 @@ static bool next_parameter(const char **at, struct word *name)
         *at = hn_code_behind(word, &kind);
         if (*word == ',' && angles == 0 && parentheses == 0)
             return true;
+        bool shift = *word == '<' && **at == '<'; /* "1 << 3" */
+        *at += shift;
         parentheses += (*word == '(') - (*word == ')');
-        angles += parentheses == 0 ? (*word == '<') - (*word == '>') : 0;
+        angles += parentheses == 0 && !shift ? (*word == '<') - (*word == '>') : 0;
         given = given || *word == '=';
         if (kind == HN_CODE_WORD && !given)
             *name = (struct word){word, (size_t)(*at - word)};

@@ -102,7 +102,7 @@ TEST(test_errors)
         {"half_helper.cuh", "fill", NULL, "no kernel 'fill' in the program; there is none at all"},
         {"names.cu", "tile", NULL,
          "kernel 'tile' is a template: as entry, expected a name expression with values or types "
-         "in place of the parameters of \"outer::inner::tile<T, N, is_fast>\""},
+         "in place of the parameters of \"outer::inner::tile<T, N, is_fast, WIDE>\""},
         {"broken.cu", "broken", NULL,
          "broken.cu(4): error: identifier \"undeclared\" is undefined"},
         {"big_shared.cu", "big_shared", NULL,
