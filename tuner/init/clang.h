@@ -83,7 +83,7 @@ struct hn_clang {
 #undef X
 };
 
-/* prelude.cuh. */
-extern const char hn_init_prelude[];
+/* prelude.cuh, names.in. */
+extern const char hn_init_prelude[], hn_init_names[];
 
 #endif

@@ -10,27 +10,9 @@
 
 /* Names. */
 
-bool hn_draft_is_like(const char *name, const char *kind)
-{
-    bool within = false;
-    size_t size;
-    for (const char *at = hn_init_names; *at != '\0'; at += size + strspn(at + size, " \n")) {
-        char word[32];
-        bool other = *at == '-', part = at[other] == '*';
-        size = strcspn(at, " \n");
-        if (*at == '#' || at[size - 1] == ':')
-            within = size == strlen(kind) + 1 && strncmp(at, kind, size - 1) == 0;
-        snprintf(word, sizeof word, "%.*s", (int)size - other - part, at + other + part);
-        if (within &&
-            (part ? hn_find_letters(name, word) != NULL : hn_same_letters(name, word, SIZE_MAX)))
-            return !other;
-    }
-    return false;
-}
-
 static bool is_extent(const char *name)
 {
-    return hn_draft_is_like(name, "extent") && !hn_draft_is_like(name, "block");
+    return hn_is_like(name, "extent") && !hn_is_like(name, "block");
 }
 
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name)
@@ -70,7 +52,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
     snprintf(upper, sizeof upper, "TUNE_%s", wish);
     for (char *c = upper; *c != '\0'; c++)
         *c = hn_upper(*c);
-    bool taken = hn_draft_is_like(upper + 5, "reserved") ||
+    bool taken = hn_is_like(upper + 5, "reserved") ||
                  HN_HAS(draft->unit, HN_EVERYWHERE, upper + 5) ||
                  hn_draft_find(draft, upper + 5) != NULL;
     return HN_DRAFT_TEXT(draft, "%s", taken ? upper : upper + 5);
@@ -92,7 +74,7 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
 {
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
-    bool sounds = hn_draft_is_like(parameter->name, "flag");
+    bool sounds = hn_is_like(parameter->name, "flag");
     bool flag = boolean || number == 0 || (number == 1 && sounds);
     int64_t factor = parameter->override != NULL || (number & (number - 1)) != 0 ? 2 : 4;
     parameter->preset = preset;
@@ -111,10 +93,10 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
 {
     const struct hn_unit *unit = draft->unit;
     const char *name = parameter->own;
-    bool wide = hn_draft_is_like(name, "block") || hn_draft_is_like(name, "blocks");
-    int64_t preset = wide && draft->dimensions == 1           ? 256
-                     : wide || hn_draft_is_like(name, "tile") ? 16
-                                                              : 0;
+    bool wide = hn_is_like(name, "block") || hn_is_like(name, "blocks");
+    int64_t preset = wide && draft->dimensions == 1     ? 256
+                     : wide || hn_is_like(name, "tile") ? 16
+                                                        : 0;
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(i, unit, draft->kernel->body, parameter->own) {
         size_t begin = i;
@@ -126,7 +108,7 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
             preset = shared ? 16 : 4;
     }
     preset = preset > 0 ? preset : 1;
-    choose_values(parameter, hn_integer(preset), preset == 1 && !hn_draft_is_like(name, "items"));
+    choose_values(parameter, hn_integer(preset), preset == 1 && !hn_is_like(name, "items"));
 }
 
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset,
@@ -196,10 +178,9 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
 {
     const struct hn_unit *unit = draft->unit;
     const char *name = meaning->name, *next = unit->text;
-    bool refused =
-        hn_draft_is_like(name, "fact") ||
-        (hn_draft_is_like(name, "steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name)) ||
-        (hn_draft_is_like(name, "bound") && !hn_draft_is_like(name, "block"));
+    bool refused = hn_is_like(name, "fact") ||
+                   (hn_is_like(name, "steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name)) ||
+                   (hn_is_like(name, "bound") && !hn_is_like(name, "block"));
     struct hn_code_value value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
@@ -359,7 +340,7 @@ static void choose_template(struct hn_draft *draft)
         } else if (declared->kind == HN_PARAMETER_TYPE) {
             struct hn_kernel_argument own = draft->unit->functor;
             struct hn_kernel_argument *called = find_called(draft, declared->name);
-            bool index = hn_draft_is_like(declared->name, "index");
+            bool index = hn_is_like(declared->name, "index");
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
             draft->instances[i] = captured != NULL && strspn(captured, letters) > i
@@ -392,7 +373,7 @@ const char *hn_draft_why_nvcc(const struct hn_draft *draft)
         const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
         bool suits = include.quoted || hn_host_header_find(name, include.length) != NULL ||
                      !hn_is_header_of_host(name, include.length);
-        if (!suits || hn_draft_is_like(name, "library"))
+        if (!suits || hn_is_like(name, "library"))
             return HN_DRAFT_LINE(draft, "NVRTC has no <%s>", name);
     }
     HN_EACH(function, draft->unit->functions)
@@ -458,9 +439,9 @@ static struct passed passed_as(const struct hn_draft *draft,
     passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
     if (declared->pointer)
         passed.as = BUFFER;
-    else if (hn_draft_is_like(name, "texture"))
+    else if (hn_is_like(name, "texture"))
         passed.as = TEXTURE;
-    else if (hn_draft_is_like(name, "map"))
+    else if (hn_is_like(name, "map"))
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
              instance == NULL &&
@@ -680,15 +661,15 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
     struct passed passed = passed_as(draft, declared);
     for (size_t i = 0; i < declared->field_count && has_fields(draft, declared); i++)
         add_size(draft, &declared->fields[i]);
-    if (passed.as != SCALAR || !hn_draft_is_like(passed.type, "whole") ||
+    if (passed.as != SCALAR || !hn_is_like(passed.type, "whole") ||
         hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
         return;
     /* Or a free name where configs mean something by it. */
-    const char *own = hn_draft_is_like(name, "reserved") ? hn_draft_free_name(draft, name) : name;
+    const char *own = hn_is_like(name, "reserved") ? hn_draft_free_name(draft, name) : name;
     struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
     size->is_extent = is_extent(name);
     /* Where there are rows they follow one another. */
-    size->preset = hn_integer(hn_draft_is_like(name, "pitch") ? 0 : 1);
+    size->preset = hn_integer(hn_is_like(name, "pitch") ? 0 : 1);
 }
 
 static void choose_sizes(struct hn_draft *draft)
@@ -745,7 +726,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
     draft->dimensions = 1;
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
-        if (axis < 3 && axis >= draft->dimensions && hn_draft_is_like(hn_text_at(unit, i), "place"))
+        if (axis < 3 && axis >= draft->dimensions && hn_is_like(hn_text_at(unit, i), "place"))
             draft->dimensions = axis + 1;
     }
     draft->nvcc = hn_draft_why_nvcc(draft);

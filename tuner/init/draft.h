@@ -94,8 +94,8 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
  * also one behind the other, and one that has "@PART" in it where that is not empty. A draft without an entry has no more parts
  * than it was given. */
 char *hn_draft_write(struct hn_draft *draft, const char *lines);
-/* draft.yaml.in, program.yaml.in, names.in. */
-extern const char hn_init_draft[], hn_init_program[], hn_init_names[];
+/* draft.yaml.in, program.yaml.in. */
+extern const char hn_init_draft[], hn_init_program[];
 
 /* A text that lives as long as the draft. */
 #define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
@@ -108,8 +108,6 @@ struct hn_text *hn_draft_part(struct hn_draft *draft, const char *part, const ch
 #define HN_DRAFT_NOTE(draft, part, ...) \
     hn_text_append(hn_draft_part(draft, part, "\n"), HN_DRAFT_LINE(draft, __VA_ARGS__))
 
-/* Whether a name is of a kind in names.in, "block". */
-bool hn_draft_is_like(const char *name, const char *kind);
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
  * called in the config; NULL: it is not known with what. */
 const char *hn_draft_entry(const struct hn_draft *draft);

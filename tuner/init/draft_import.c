@@ -342,7 +342,7 @@ static void add_conditions(struct import *import)
 static void add_size(struct hn_draft *draft, const char *name, const json_t *number)
 {
     if (json_is_integer(number) && name != NULL && hn_text_is_word(name) &&
-        !hn_draft_is_like(name, "reserved") && hn_draft_find(draft, name) == NULL)
+        !hn_is_like(name, "reserved") && hn_draft_find(draft, name) == NULL)
         hn_draft_add(draft, name, name, true)->preset = hn_integer(json_integer_value(number));
 }
 

@@ -352,14 +352,14 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
     bool asks = HN_HAS(draft->unit, draft->kernel->body, "blockDim");
     const struct hn_draft_name *tile = NULL;
     HN_EACH(each, draft->names) {
-        bool rows = hn_draft_is_like(each->own, "rowwise");
+        bool rows = hn_is_like(each->own, "rowwise");
         char last = hn_lower(each->own[strlen(each->own) - 1]);
         if (!is_numeric(each))
             continue;
-        if (hn_draft_is_like(each->own, "block") &&
+        if (hn_is_like(each->own, "block") &&
             (axis < 0 ? !rows : last == 'x' + axis || (axis == 1 && rows)))
             return each;
-        if (axis < 0 && tile == NULL && !asks && hn_draft_is_like(each->own, "tile"))
+        if (axis < 0 && tile == NULL && !asks && hn_is_like(each->own, "tile"))
             tile = each;
     }
     return tile;
@@ -375,7 +375,7 @@ static const char *add_block(struct hn_draft *draft, const char *wish, int64_t p
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
             HN_HAS(draft->unit, HN_EVERYWHERE, each->own) &&
-            (hn_draft_is_like(each->own, "block") || hn_draft_is_like(each->own, "tile") ||
+            (hn_is_like(each->own, "block") || hn_is_like(each->own, "tile") ||
              hn_at(draft->unit, hn_find(draft->unit, draft->kernel->body, each->own) - 1, "+=")))
             return each->name;
     return hn_draft_add_launch(draft, wish, preset, !asks);
@@ -559,7 +559,7 @@ static void guess_block(struct hn_draft *draft)
         const char *tile = flat ? NULL : find_tile(draft, axis, draft->kernel->body);
         const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
         if (found == NULL && !one)
-            found = is_numeric(side) && hn_draft_is_like(side->own, "block") ? side : square;
+            found = is_numeric(side) && hn_is_like(side->own, "block") ? side : square;
         /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": they go on in steps. */
         HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
             size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
@@ -587,7 +587,7 @@ static const char *find_extent(const struct hn_draft *draft, const char *kind, i
 {
     const char *name = NULL;
     HN_EACH(each, draft->names)
-        if (each->is_extent && n >= 0 && (kind == NULL || hn_draft_is_like(each->name, kind))) {
+        if (each->is_extent && n >= 0 && (kind == NULL || hn_is_like(each->name, kind))) {
             name = each->name;
             n--;
         }
@@ -620,7 +620,7 @@ static void guess_grid(struct hn_draft *draft)
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
             if (tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
                 strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL &&
-                !hn_draft_is_like(hn_text_at(unit, i - 2), "product")) {
+                !hn_is_like(hn_text_at(unit, i - 2), "product")) {
                 rowwise = true;
                 bare |= hn_text_at(unit, i + 2)[0] == 'x' + axis;
             }
@@ -633,7 +633,7 @@ static void guess_grid(struct hn_draft *draft)
             if (tile == NULL && !rowwise && function->device)
                 tile = find_tile(draft, axis, function->body);
         HN_EACH(each, draft->names)
-            if (alone && is_numeric(each) && hn_draft_is_like(each->own, "blocks"))
+            if (alone && is_numeric(each) && hn_is_like(each->own, "blocks"))
                 rows = each->name;
         if (rows == NULL && rowwise && alone)
             rows = find_extent(draft, "rows", 0);

@@ -121,6 +121,24 @@ bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number)
     return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
 }
 
+bool hn_is_like(const char *name, const char *kind)
+{
+    bool within = false;
+    size_t size;
+    for (const char *at = hn_init_names; *at != '\0'; at += size + strspn(at + size, " \n")) {
+        char word[32];
+        bool other = *at == '-', part = at[other] == '*';
+        size = strcspn(at, " \n");
+        if (*at == '#' || at[size - 1] == ':')
+            within = size == strlen(kind) + 1 && strncmp(at, kind, size - 1) == 0;
+        snprintf(word, sizeof word, "%.*s", (int)size - other - part, at + other + part);
+        if (within &&
+            (part ? hn_find_letters(name, word) != NULL : hn_same_letters(name, word, SIZE_MAX)))
+            return !other;
+    }
+    return false;
+}
+
 /* Those of libclang. */
 
 static const char *keep(struct reading *reading, CXString string)
@@ -765,9 +783,6 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
             find_compared(unit, missing, macro->name);
 }
 
-/* In which the toolkit and the system have headers. */
-static const char *const folders[] = {"cub", "thrust", "cuda", "cooperative_groups", "nv", "sys"};
-
 /* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
 static void read_diagnostic(struct reading *reading, void *diagnostic)
 {
@@ -785,7 +800,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         /* Those of CUDA's samples lie in no folder. */
         bool theirs = main && hn_at(unit, used, "<") &&
                       (strlen(folder) < strlen(kept) || strncmp(kept, "helper_", 7) == 0) &&
-                      !hn_text_is_among(folder, folders, sizeof folders / sizeof *folders);
+                      !hn_is_like(folder, "folder");
         reading->foreign |= !main || own;
         if ((own || theirs) && strstr(unit->absent, kept) == NULL)
             unit->absent =

@@ -131,6 +131,8 @@ bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number);
 /* As it stands, in one line. */
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens);
 
+/* Whether a name is of a kind in names.in, "block". */
+bool hn_is_like(const char *name, const char *kind);
 /* The product, without factors that are "1"; left may be NULL, which is 1, too. */
 const char *hn_times(struct hn_unit *unit, const char *left, const char *right);
 
