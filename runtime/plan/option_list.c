@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/option_list.h"
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -189,7 +187,7 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
         why = "needs a value of letters, digits and _+-.,: alone";
     if (known != NULL && known->value == THREADS)
         why = "needs a number of threads from 0 (as there are cores) to 64";
-    if (strstr(text, " -") != NULL)
+    if (strstr(text, " -") != NULL || (part != text && strchr(part, ',') != NULL))
         why = "holds another option: each is a text of its own";
     enum hn_status status = hn_fail(err, HN_ECONFIG, "option '%.300s': '%.300s' %s; allowed are %s",
                                     text, part, why, names.data != NULL ? names.data : "");
@@ -205,8 +203,9 @@ enum hn_status hn_option_check(const char *text, struct hn_error *err)
         return refuse(text, text, compiler, err);
     if (option->value != PTXAS)
         return HN_OK;
-    const char *part = *rest == '=' ? rest + 1 : rest;
-    option = find(assembler, part, &rest);
+    const char *part = *rest == '=' ? rest + 1 : rest, *comma = part + strcspn(part, ",");
+    /* nvcc takes anything but a number behind a comma for another option, or for a file. */
+    option = comma[strspn(comma, ",0123456789")] == '\0' ? find(assembler, part, &rest) : NULL;
     return option != NULL && fits(option, rest) ? HN_OK : refuse(text, part, assembler, err);
 }
 

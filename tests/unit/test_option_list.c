@@ -61,7 +61,7 @@ TEST(allows_what_changes_the_code)
         "--maxrregcount=32; -maxrregcount=32; -arch=sm_90a; --gpu-architecture=sm_90; "
         "-lineinfo; -G; --fmad=false; --ptxas-options=-v; --ptxas-options=-O1; "
         "--ptxas-options=-O=1; -Xptxas=-dlcm=cg; -Xptxas=--def-load-cache=ca; "
-        "--diag-suppress=177,550";
+        "--diag-suppress=177,550; -Xptxas=--maxntid=16,16";
     for (char *text; (text = next_text(&texts)) != NULL;)
         assert_true(is_allowed(text));
 }
@@ -82,7 +82,9 @@ TEST(refuses_what_does_more)
         "--ptxas-options=--compiler-stats-file=a; -Xptxas=--compiler-stats-file=a; "
         "-Xptxas=--compiler-stats=a; -Xptxas=--options-file=a; -Xptxas=-optf=a; -Xptxas=@a; "
         "-Xptxas=a.ptx; -Xptxas=-v,--options-file=a; -Xptxas=-v --options-file=a; "
-        "-Xptxas=-O1 -o=a; -Xptxas=-dlcm=cg/../a; -Xptxas=--gpu-name=sm_80";
+        "-Xptxas=-O1 -o=a; -Xptxas=-dlcm=cg/../a; -Xptxas=--gpu-name=sm_80; "
+        "-Xptxas=-O3,--split-compile,2000; -Xptxas=-O3,-o,a; -Xptxas=-dlcm=ca,-optf,a; "
+        "-Xptxas=--opt-level=3,a.ptx; -Xptxas=--maxntid=16,a.ptx";
     for (char *text; (text = next_text(&texts)) != NULL;)
         if (is_allowed(text))
             fail_msg("'%s' is allowed", text);
@@ -100,6 +102,8 @@ TEST(says_what_was_found_and_what_is_allowed)
                     "'-I inc' needs a value right behind it, as -DN=1");
     assert_mentions(hn_option_check("-DM=1 -DN=2", &said), HN_ECONFIG,
                     "'-DM=1 -DN=2' holds another option: each is a text of its own");
+    assert_mentions(hn_option_check("-Xptxas=-O3,-v", &said), HN_ECONFIG,
+                    "'-O3,-v' holds another option: each is a text of its own");
     assert_mentions(hn_option_check("--std=a/b", &said), HN_ECONFIG,
                     "needs a value of letters, digits and _+-.,: alone");
     assert_mentions(hn_option_check("--minimal=1", &said), HN_ECONFIG,
