@@ -10,7 +10,8 @@
 /* A record or an image (cubin not NULL) that waits for its commit. */
 struct hn_pending {
     int64_t session_id;
-    struct hn_record record; /* of an image: the point only */
+    struct hn_record record; /* unless it is an image, which has the others */
+    char *point;
     void *cubin;
     size_t size;
     char *entry;
@@ -59,8 +60,8 @@ void hn_store_name_failure(const struct hn_store *store, const char *what, struc
  * goes on there. HN_ERUN: that cannot be done either. */
 void hn_store_keep_place(struct hn_store *store, struct hn_error *err);
 
-/* Takes the JSON; sticky. Free the text. */
-char *hn_document_text(json_t *json, struct hn_error *err);
+/* The JSON of a value; NULL has none. Sticky. Free the text. */
+char *hn_document_text(const struct hn_structure *structure, const void *value, struct hn_error *err);
 /* Whether a row of sessions or images is of a subject, which is bound first. Of a version there may be thousands of sessions, so that its
  * index is no help (+). */
 #define HN_SUBJECT "kernel = ?1 AND problem = ?2 AND task = ?3 AND +version = ?4"

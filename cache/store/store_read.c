@@ -264,8 +264,7 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
 {
     hn_error_init(err);
     *plan = (struct hn_stored_plan){.json = NULL};
-    char *version_text = hn_document_text(hn_fields_to_json(&hn_version_structure, version), err),
-         *text = NULL;
+    char *version_text = hn_document_text(&hn_version_structure, version, err), *text = NULL;
     bool intact = true;
     /* What a version does not hash (metrics, words) may change: the newest plan counts. */
     bool row = hn_version_knows_template(version) &&

@@ -76,11 +76,6 @@ void hn_tensor_roofs_append(struct hn_text *text, const struct hn_tensor_roofs *
         hn_text_printf(text, "; power limit %.0f W", roofs->power_limit_w);
 }
 
-static char *device_text(const struct hn_device_identity *device, struct hn_error *err)
-{
-    return hn_document_text(hn_fields_to_json(&hn_device_identity_structure, device), err);
-}
-
 /* Asked before roofs are stored, and after they were read. */
 static void gate(const struct hn_device_identity *device, const struct hn_roofs *roofs,
                  struct hn_error *err)
@@ -96,7 +91,7 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
                        const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
     bool intact = true;
-    char *json = NULL, *text = device_text(device, err);
+    char *json = NULL, *text = hn_document_text(&hn_device_identity_structure, device, err);
     *roofs = (struct hn_roofs){.measured = 0};
     bool found = hn_database_do(store->database, err,
                                 "SELECT json, " HN_ROOF_INTACT(
@@ -135,13 +130,11 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     gate(device, roofs, err);
     json_t *json = hn_fields_to_json(&hn_roofs_structure, &kept);
     if (json_object_get(json, "tensor") == NULL &&
-        find_roofs(store, device, roofs->driver, &before, &ignored) && !hn_failed(&ignored)) {
+        find_roofs(store, device, roofs->driver, &before, &ignored) && !hn_failed(&ignored))
         kept.tensor = before.tensor;
-        json_decref(json);
-        json = hn_fields_to_json(&hn_roofs_structure, &kept);
-    }
-    char *text = hn_document_text(json, err);
-    char *device_json = device_text(device, err);
+    json_decref(json);
+    char *text = hn_document_text(&hn_roofs_structure, &kept, err);
+    char *device_json = hn_document_text(&hn_device_identity_structure, device, err);
     hn_database_do(store->database, err,
                    "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))",
                    "ttrt", device_json, roofs->driver, roofs->measured, text);

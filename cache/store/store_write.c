@@ -18,13 +18,21 @@
 /* Records are grouped for this long, so that a fast tune costs few transactions. */
 enum { COMMIT_AFTER_MS = 50 };
 
-char *hn_document_text(json_t *json, struct hn_error *err)
+/* Takes the JSON. */
+static char *text_of(json_t *json, struct hn_error *err)
 {
     char *text = NULL;
     if (hn_made(json, err) != NULL)
         text = hn_made(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), err);
     json_decref(json);
     return text;
+}
+
+char *hn_document_text(const struct hn_structure *structure, const void *value,
+                       struct hn_error *err)
+{
+    bool has_text = value != NULL && !hn_failed(err);
+    return has_text ? text_of(hn_fields_to_json(structure, value), err) : NULL;
 }
 
 void hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
@@ -36,8 +44,8 @@ void hn_subject_make(struct hn_subject *subject, const struct hn_identity *ident
     *subject = (struct hn_subject){
         .kernel = hn_copy_string(identity->kernel == NULL ? "" : identity->kernel, err),
         .problem = hn_made(hn_bindings_text(&identity->problem), err),
-        .task = hn_document_text(hn_fields_to_json(&hn_identity_structure, identity), err),
-        .version = hn_document_text(hn_fields_to_json(&hn_version_structure, version), err),
+        .task = hn_document_text(&hn_identity_structure, identity, err),
+        .version = hn_document_text(&hn_version_structure, version, err),
     };
     if (hn_failed(err))
         hn_subject_finish(subject);
@@ -69,8 +77,8 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
 {
     struct hn_hash name;
     hn_error_init(err);
-    char *text = hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, plan), err);
-    char *version_text = hn_document_text(hn_fields_to_json(&hn_version_structure, version), err);
+    char *text = hn_document_text(&hn_stored_plan_structure, plan, err);
+    char *version_text = hn_document_text(&hn_version_structure, version, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
         add_plan(store, text, &name, err);
@@ -133,7 +141,7 @@ static void add_record(struct hn_statement *statement, int64_t session_id,
     if (hn_failed(err))
         return;
     char *point = hn_made(hn_bindings_text(&record->point), err);
-    char *json = hn_document_text(hn_record_to_json(record), err);
+    char *json = text_of(hn_record_to_json(record), err);
     hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_names[record->outcome],
                       (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
                       json);
@@ -146,7 +154,7 @@ static void add_record(struct hn_statement *statement, int64_t session_id,
 static void make_head(const struct hn_store_session *session, struct hn_store_head *head,
                       struct hn_error *err)
 {
-    bool has_plan = session->plan != NULL && hn_version_knows_template(session->version);
+    bool has_plan = hn_version_knows_template(session->version);
     *head = (struct hn_store_head){
         .origin = (char *)(uintptr_t)session->origin,
         .command = (char *)(uintptr_t)(session->command == NULL ? "" : session->command),
@@ -158,11 +166,8 @@ static void make_head(const struct hn_store_session *session, struct hn_store_he
     else
         (void)gethostname(head->from.machine, sizeof head->from.machine - 1);
     hn_subject_make(&head->subject, session->identity, session->version, err);
-    if (!hn_failed(err) && has_plan)
-        head->plan =
-            hn_document_text(hn_fields_to_json(&hn_stored_plan_structure, session->plan), err);
-    if (!hn_failed(err) && session->rule != NULL)
-        head->rule = hn_document_text(hn_fields_to_json(&hn_rule_structure, session->rule), err);
+    head->plan = hn_document_text(&hn_stored_plan_structure, has_plan ? session->plan : NULL, err);
+    head->rule = hn_document_text(&hn_rule_structure, session->rule, err);
     /* What would be damaged for whoever reads it, as by a clock before 1970. */
     hn_gate_date(head->started, err);
     hn_gate_line("the command of a session", head->command, HN_COMMAND_MOST, err);
@@ -229,47 +234,42 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     (void)hn_store_commit(store, err);
-    char *text =
-        hn_failed(err) ? NULL : hn_document_text(hn_fields_to_json(&hn_rule_structure, rule), err);
+    char *text = hn_document_text(&hn_rule_structure, rule, err);
     set_rule(store, session_id, text, err);
     free(text);
     return err->status;
 }
 
-/* The next free slot; what is in it counts once pending_count is raised. NULL where memory ended.
- */
-static struct hn_pending *next_slot(struct hn_store *store, int64_t session_id,
-                                    struct hn_error *err)
-{
-    if (!hn_make_room(&store->pending, store->pending_count, sizeof *store->pending, err))
-        return NULL;
-    struct hn_pending *slot = &store->pending[store->pending_count];
-    *slot = (struct hn_pending){.session_id = session_id};
-    return slot;
-}
-
 void hn_pending_finish(struct hn_pending *pending)
 {
     hn_record_finish(&pending->record);
+    free(pending->point);
     free(pending->cubin);
     free(pending->entry);
 }
 
-static void take_slot(struct hn_store *store)
+/* Takes it over, and frees what has failed. */
+static enum hn_status add_pending(struct hn_store *store, struct hn_pending *pending,
+                                  struct hn_error *err)
 {
-    if (store->pending_count++ == 0)
+    if (hn_failed(err) ||
+        !hn_make_room(&store->pending, store->pending_count, sizeof *store->pending, err)) {
+        hn_pending_finish(pending);
+        return err->status;
+    }
+    if (store->pending_count == 0)
         store->oldest_ms = hn_now_ms();
+    store->pending[store->pending_count++] = *pending;
+    return HN_OK;
 }
 
 enum hn_status hn_store_put(struct hn_store *store, int64_t session_id,
                             const struct hn_record *record, struct hn_error *err)
 {
+    struct hn_pending pending = {.session_id = session_id};
     assert(store->mode == HN_STORE_WRITE);
-    hn_error_init(err);
-    struct hn_pending *slot = next_slot(store, session_id, err);
-    if (slot != NULL && hn_record_copy(&slot->record, record, err) == HN_OK)
-        take_slot(store);
-    return err->status;
+    (void)hn_record_copy(&pending.record, record, err);
+    return add_pending(store, &pending, err);
 }
 
 enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
@@ -278,19 +278,14 @@ enum hn_status hn_store_put_image(struct hn_store *store, int64_t session_id,
 {
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
-    struct hn_pending *slot = next_slot(store, session_id, err);
-    if (slot == NULL)
-        return err->status;
-    slot->size = size;
-    slot->cubin = hn_made(malloc(size == 0 ? 1 : size), err);
-    slot->entry = hn_copy_string(entry, err);
-    if (!hn_failed(err) && hn_bindings_copy(&slot->record.point, point, err) == HN_OK)
-        memcpy(slot->cubin, cubin, size);
-    if (hn_failed(err))
-        hn_pending_finish(slot);
-    else
-        take_slot(store);
-    return err->status;
+    struct hn_pending pending = {.session_id = session_id,
+                                 .point = hn_made(hn_bindings_text(point), err),
+                                 .cubin = hn_made(malloc(size == 0 ? 1 : size), err),
+                                 .size = size,
+                                 .entry = hn_copy_string(entry, err)};
+    if (!hn_failed(err))
+        memcpy(pending.cubin, cubin, size);
+    return add_pending(store, &pending, err);
 }
 
 static void add_image(struct hn_database *database, int64_t session_id,
@@ -314,17 +309,12 @@ enum hn_status hn_store_commit(struct hn_store *store, struct hn_error *err)
     struct hn_statement *record = prepare_record(store->database, err);
     for (size_t i = 0; i < store->pending_count && !hn_failed(err); i++) {
         const struct hn_pending *pending = &store->pending[i];
-        if (pending->cubin == NULL) {
+        const struct hn_store_image image = {pending->point, pending->entry, NULL, pending->cubin,
+                                             pending->size};
+        if (pending->cubin != NULL)
+            add_image(store->database, pending->session_id, &image, err);
+        else
             add_record(record, pending->session_id, &pending->record, err);
-            continue;
-        }
-        char *point = hn_made(hn_bindings_text(&pending->record.point), err);
-        const struct hn_store_image image = {.point = point,
-                                             .entry = pending->entry,
-                                             .cubin = pending->cubin,
-                                             .size = pending->size};
-        add_image(store->database, pending->session_id, &image, err);
-        free(point);
     }
     hn_statement_finish(record);
     if (hn_database_commit(store->database, err) != HN_OK)

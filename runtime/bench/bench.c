@@ -85,21 +85,14 @@ static void destroy_reference(struct hn_reference_run *reference)
     free(reference);
 }
 
-/* The values among `point` that the reference depends on, as canonical text. A self reference
- * depends on none: it is the same for all points. NULL after a failure. */
+/* What the reference depends on of a point, as canonical text; NULL after a failure. */
 static char *make_key(const struct hn_plan *plan, const struct hn_bindings *point,
                       struct hn_error *err)
 {
-    struct hn_bindings depends = {0};
-    for (size_t i = 0; i < plan->reference.depends_count && !hn_failed(err); i++) {
-        const char *name = plan->reference.depends[i];
-        const struct hn_value *value = hn_bindings_get(point, name);
-        if (value != NULL)
-            hn_bindings_set(&depends, name, value, err);
-        else
-            hn_fail(err, HN_ERUN, "the reference depends on '%s', which the point lacks", name);
-    }
-    char *key = hn_failed(err) ? NULL : hn_needed(hn_bindings_text(&depends));
+    struct hn_bindings depends;
+    if (hn_plan_depends(plan, point, &depends, err) != HN_OK)
+        return NULL;
+    char *key = hn_needed(hn_bindings_text(&depends));
     hn_bindings_finish(&depends);
     return key;
 }

@@ -16,21 +16,11 @@
 
 enum { FILE_LIMIT = 16 << 20, INCLUDE_LIMIT = 256 };
 
-/* What the compiler finds in a folder of -I: several may go by one name, so it is not given to it.
- */
-struct other {
-    struct other *next;
-    char path[];
-};
-
 struct loader {
     struct hn_template *template;
     const struct hn_plan *plan; /* NULL: not known */
     bool program;               /* its compiler may find other includes than these */
     char **paths;               /* where files[i] was found */
-    struct hn_blocks memory;
-    struct other *others;
-    struct hn_text texts; /* theirs */
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
@@ -73,16 +63,23 @@ static void add_found(struct loader *loader, const char *file, int line, const c
         check_text(path, include->text, err);
 }
 
-static void add_other(struct loader *loader, const char *path, struct hn_error *err)
+/* "" where it cannot be read: the compiler says so. */
+static char *read_other(const char *path, struct hn_error *err)
 {
-    struct other **at = &loader->others;
-    while (*at != NULL && strcmp((*at)->path, path) != 0)
-        at = &(*at)->next;
-    if (*at != NULL)
-        return;
-    *at = hn_made(hn_blocks_take(&loader->memory, sizeof **at + strlen(path) + 1), err);
-    if (*at != NULL)
-        strcpy((*at)->path, path);
+    char *text;
+    bool is_read = hn_file_read(path, FILE_LIMIT, &text, NULL, NULL) == HN_OK;
+    return is_read ? text : hn_copy_string("", err);
+}
+
+static void add_other(struct hn_template *template, const char *path, struct hn_error *err)
+{
+    HN_EACH_OF(other, template->others, template->other_count) {
+        if (strcmp(other->name, path) == 0)
+            return;
+    }
+    if (hn_make_room(&template->others, template->other_count, sizeof *template->others, err))
+        template->others[template->other_count++] =
+            (struct hn_text_file){.name = hn_copy_string(path, err)};
 }
 
 /* A file in a folder, which may be relative to that of another file. */
@@ -119,7 +116,7 @@ static void add_include(struct loader *loader, const char *file, bool given,
     else if (beside && given)
         add_found(loader, file, include->line, name, real, err);
     else if (beside || is_in_folder(loader->plan, name, real))
-        add_other(loader, real, err);
+        add_other(loader->template, real, err);
     else if (header != NULL && (include->quoted || !include->host))
         hn_host_header_use(header, loader->uses);
     else if (given && include->quoted && !include->conditional && !loader->program)
@@ -154,8 +151,9 @@ static void hash(struct loader *loader, struct hn_error *err)
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (loader->uses[i])
             hn_text_printf(&all, "<%s>\n%s", hn_host_headers[i].name, hn_host_headers[i].text);
-    hn_text_append(&all, loader->texts.data != NULL ? loader->texts.data : "");
-    if (all.failed || loader->texts.failed)
+    HN_EACH_OF(other, template->others, template->other_count)
+        hn_text_printf(&all, "<>\n%s", other->text);
+    if (all.failed)
         hn_fail_memory(err);
     else
         template->hash = hn_hash_bytes(all.data, all.length);
@@ -180,13 +178,11 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     loader->paths[0] = hn_copy_string(own->name, err);
     for (size_t i = 0; i < template->file_count; i++)
         scan(loader, loader->paths[i], template->files[i].text, true, err);
-    for (const struct other *other = loader->others; other != NULL; other = other->next) {
-        char *text = NULL;
-        if (hn_file_read(other->path, FILE_LIMIT, &text, NULL, &reason) == HN_OK) {
-            hn_text_printf(&loader->texts, "<>\n%s", text);
-            scan(loader, other->path, text, false, err);
-        }
-        free(text);
+    for (size_t i = 0; i < template->other_count && !hn_failed(err); i++) {
+        struct hn_text_file *other = &template->others[i];
+        other->text = read_other(other->name, err);
+        if (!hn_failed(err))
+            scan(loader, other->name, other->text, false, err);
     }
     hash(loader, err);
 }
@@ -206,8 +202,6 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     for (size_t i = 0; i < template->file_count; i++)
         free(loader.paths[i]);
     free(loader.paths);
-    hn_blocks_finish(&loader.memory);
-    hn_text_finish(&loader.texts);
     if (hn_failed(err))
         hn_template_finish(template);
     return err->status;
@@ -222,13 +216,41 @@ size_t hn_template_find(const struct hn_template *template, const char *name, si
     return 0;
 }
 
+void hn_template_check(const struct hn_template *template, const struct hn_plan *plan,
+                       struct hn_error *err)
+{
+    const char *changed = NULL;
+    struct hn_template now = {.files = NULL};
+    for (size_t i = 0; !hn_failed(err) && changed == NULL && i < template->other_count; i++) {
+        const struct hn_text_file *other = &template->others[i];
+        char *text = read_other(other->name, err);
+        changed = text != NULL && strcmp(text, other->text) != 0 ? other->name : NULL;
+        free(text);
+    }
+    /* A program's compiler reads all. */
+    if (!hn_failed(err) && changed == NULL && plan->program != NULL && template->files != NULL &&
+        (hn_template_load(template->files->name, &now, plan, NULL) != HN_OK ||
+         strcmp(now.hash.hex, template->hash.hex) != 0))
+        changed = template->files->name;
+    if (changed != NULL)
+        hn_fail(err, HN_ERUN, "%s changed while variants were compiled from it; run again",
+                changed);
+    hn_template_finish(&now);
+}
+
+static void free_files(struct hn_text_file *files, size_t count)
+{
+    HN_EACH_OF(file, files, count) {
+        free(file->name);
+        free(file->text);
+    }
+    free(files);
+}
+
 void hn_template_finish(struct hn_template *template)
 {
-    for (size_t i = 0; i < template->file_count; i++) {
-        free(template->files[i].name);
-        free(template->files[i].text);
-    }
-    free(template->files);
+    free_files(template->files, template->file_count);
+    free_files(template->others, template->other_count);
     *template = (struct hn_template){.files = NULL};
 }
 

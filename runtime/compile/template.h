@@ -11,13 +11,15 @@
 
 struct hn_plan;
 
-/* A kernel template and the files that it includes with quotes, read once at the start of a session, so that a file
- * edited meanwhile changes nothing. Owns all. */
+/* A kernel template and the files that it includes with quotes, read once at the start of a session. Owns all. */
 struct hn_template {
     /* The template itself, whose absolute path is also the program's name, so that compiler messages point into it; then its
      * includes, named as they are between the quotes. */
     struct hn_text_file *files;
     size_t file_count;
+    /* What the compiler finds in folders of -I, by its path: several may go by one name, so it reads these itself. */
+    struct hn_text_file *others;
+    size_t other_count;
     struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host and files of -I among them */
 };
 
@@ -27,6 +29,8 @@ struct hn_template {
  * apart, are left out. */
 enum hn_status hn_template_load(const char *path, struct hn_template *template, const struct hn_plan *plan,
                                 struct hn_error *err);
+/* HN_ERUN: a file that the compiler reads itself, of a program any of them, is another one by now. Sticky. */
+void hn_template_check(const struct hn_template *template, const struct hn_plan *plan, struct hn_error *err);
 /* The number of the file that is included by this name, which need not end at a zero; 0: it was not read. */
 size_t hn_template_find(const struct hn_template *template, const char *name, size_t length);
 void hn_template_finish(struct hn_template *template);

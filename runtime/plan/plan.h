@@ -317,6 +317,9 @@ bool hn_plan_uses(const struct hn_plan *plan, const struct hn_expression *expres
 const char *hn_plan_parameter_used(const struct hn_plan *plan, const struct hn_expression *expression);
 const char *hn_plan_problem_used(const struct hn_plan *plan, const struct hn_expression *expression);
 
+/* The values of a point that the reference depends on (all of the default point for a self reference). */
+enum hn_status hn_plan_depends(const struct hn_plan *plan, const struct hn_bindings *point,
+                               struct hn_bindings *depends, struct hn_error *err);
 /* The default point for a problem: the first of the others whose condition holds and which the constraints allow, else
  * `defaults`. Borrowed from the plan. */
 const struct hn_bindings *hn_plan_default(const struct hn_plan *plan, const struct hn_bindings *problem);

@@ -51,7 +51,7 @@ class Templates(hone.Case):
         config = self.copy_config()
         (self.folder / "saxpy.cu").unlink()
         for command in (["compile", "--arch", "sm_90"], ["tune"]):
-            self.fails(2, f"hone: template {self.folder}/saxpy.cu: No such file or directory", *command, config)
+            self.fails(2, f"hone: {config}: template {self.folder}/saxpy.cu cannot be read: No such file or directory", *command, config)
 
     def test_a_path_that_is_not_utf8(self):
         folder = os.path.join(os.fsencode(self.folder), b"caf\xe9")

@@ -336,6 +336,21 @@ class Failures(double.Case):
         self.assertEqual((process.returncode, errors), (1, "hone: the events (--events) cannot be written: Broken pipe\n"))
         self.assertGreater(self.sql("SELECT count(*) FROM record")[0][0], 0)
 
+    def test_a_header_that_is_edited_meanwhile(self):
+        """Its compiler reads it itself, so that what comes after is another program."""
+        points = self.cheap_config(8, 12)
+        header = self.write("part.cuh", "")
+        self.spoil(self.folder / "scale.cu", "extern", "#include <part.cuh>\nextern")
+        self.config.write_text(self.config.read_text() + "compile: {options: [-I.]}\n")
+        process = self.start("tune", self.config, *EVERY, "--quiet", "--events", self.events, "--jobs", "1")
+        self.wait_for_events(10, process)
+        header.write_text("// another\n")
+        self.folder.joinpath("scale.cu").write_text("nobody reads this again")
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, errors),
+                         (1, f"hone: {header} changed while variants were compiled from it; run again\n"))
+        self.assertLess(self.sql("SELECT count(*) FROM record")[0][0], points)
+
     def test_disk_full(self):
         """The run ends with the reason; what was recorded before is kept, and the next run goes on."""
         # NVRTC itself, since what is compiled in no time fills the disk with the first commit.

@@ -219,6 +219,11 @@ run:
         self.spoil(self.folder / "bench.sh", "sleep 0.31; ", "")
         self.assertEqual(self.tuned("-s", "FAULT=none")["finished"], 9)
 
+    def test_a_source_that_is_edited_meanwhile(self):
+        self.spoil(self.config, "&& mkdir -p inner", "&& echo >>${SOURCE} && mkdir -p inner")
+        self.assertEqual(self.hone("tune", self.config, *self.fine, "--quiet", expect=1).stderr,
+                         f"hone: {self.folder}/bench.sh changed while variants were compiled from it; run again\n")
+
     def running(self):
         found = []
         for entry in filter(str.isdigit, os.listdir("/proc")):

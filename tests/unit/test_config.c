@@ -250,8 +250,8 @@ TEST(a_space_alone_is_enough)
     assert_int_equal(config->problem_count, 1);
     assert_int_equal(hn_space_size(build(config, 0)), 8);
     assert_error(hn_config_check_files(config, &said), HN_ECONFIG,
-                 "good/space.yaml: key 'template' is missing: the config "
-                 "describes a space only, which is enough for `hone space`");
+                 "good/space.yaml: there is no 'template', so there is nothing to compile; only "
+                 "`hone space` works with such a config");
 }
 
 TEST(what_is_left_out_has_a_default)

@@ -162,6 +162,8 @@ TEST(looks_into_the_folders_of_options)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         struct hn_template changed ENDED_BY(hn_template_finish);
         write_file(here, files[i], "#define OTHER\n");
+        hn_template_check(&first, &plan, &said);
+        assert_non_null(strstr(said.message, "changed while variants were compiled from it"));
         assert_string_not_equal(hash_with(here, &plan, &changed).hex, first.hash.hex);
         write_file(here, files[i],
                    i == 1 ? "#include \"beside.cuh\"\n#include \"bracketed.cuh\"\n" : "");

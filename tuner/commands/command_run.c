@@ -56,7 +56,7 @@ static void set_reference(struct result *result, struct hn_error *err)
     struct hn_source source;
     struct hn_image image;
     if (hn_failed(err) || !hn_reference_is_kernel(&task->plan->reference) ||
-        hn_task_depends(task, &result->record.point, &depends, err) != HN_OK)
+        hn_plan_depends(task->plan, &result->record.point, &depends, err) != HN_OK)
         return;
     hn_image_init(&image);
     if (hn_task_reference_source(task, &depends, &source, err) == HN_OK) {

@@ -50,8 +50,8 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
     err = hn_error_begin(err, &own);
     if (plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
-                       "%s: key 'template' is missing: the config describes a space only, which "
-                       "is enough for `hone space`",
+                       "%s: there is no 'template', so there is nothing to compile; only `hone "
+                       "space` works with such a config",
                        config->path);
     for (size_t i = 0; i < 2 && !hn_failed(err); i++)
         if (paths[i] != NULL && access(paths[i], R_OK) != 0)
@@ -101,39 +101,20 @@ static bool has_word(const struct hn_template *template, const char *word, size_
     return has;
 }
 
-static void check_template(const struct hn_config *config, const char *path,
-                           const struct hn_step *steps, size_t count, struct hn_error *err)
+static void check_entries(const struct hn_config *config, const struct hn_template *template,
+                          const struct hn_step *steps, size_t count, struct hn_error *err)
 {
-    struct hn_template template;
-    if (hn_failed(err) || hn_template_load(path, &template, config->plan, err) != HN_OK)
-        return;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
         size_t length = 0;
         const char *entry = steps[i].entry;
         const char *name = entry != NULL ? name_of(entry, &length) : "";
-        if (length > 0 && !has_word(&template, name, length) &&
-            !may_hide_names(config->plan, &template))
+        if (length > 0 && !has_word(template, name, length) &&
+            !may_hide_names(config->plan, template))
             hn_fail(err, HN_ECONFIG,
                     "%s: entry '%s': neither '%s' nor what it includes with quotes has the name "
                     "'%.*s'; expected the name of a kernel there",
-                    config->path, entry, template.files->name, (int)length, name);
+                    config->path, entry, template->files->name, (int)length, name);
     }
-    hn_template_finish(&template);
-}
-
-enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
-{
-    const struct hn_plan *plan = config->plan;
-    const struct hn_reference *reference = &plan->reference;
-    hn_error_init(err);
-    if (plan->template_path == NULL || hn_config_check_files(config, err) != HN_OK)
-        return err->status;
-    check_template(config, plan->template_path, plan->steps, plan->step_count, err);
-    if (reference->kind == HN_REFERENCE_TEMPLATE)
-        check_template(config, reference->template_path, &reference->step, 1, err);
-    for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
-        hn_config_check_data(config, i, err);
-    return err->status;
 }
 
 /* Behind "#ifndef NAME", "#define NAME" and their like, with which a template gives a default and
@@ -241,24 +222,54 @@ static void add_words_hash(const struct hn_plan *plan, const struct hn_template 
     }
 }
 
-enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                 const struct hn_template *template,
-                                 const struct hn_template *reference, struct hn_version *version,
-                                 struct hn_error *err)
+static enum hn_status make_version(const struct hn_plan *plan, const struct hn_bindings *problem,
+                                   const struct hn_template *template,
+                                   const struct hn_template *reference, struct hn_version *version,
+                                   struct hn_error *err)
 {
     struct hn_hash plan_hash = hn_plan_hash(plan);
-    if (reference != NULL)
+    if (reference->files != NULL)
         plan_hash = hn_hash_join(&plan_hash, &reference->hash);
     add_words_hash(plan, template, &plan_hash);
     enum hn_status status = add_data_hash(plan, problem, &plan_hash, err);
-    if (status != HN_OK)
-        return status;
     struct hn_hash options = hn_plan_options_hash(plan);
     memcpy(version->template_hash, template->hash.hex, sizeof options.hex);
     memcpy(version->options_hash, options.hex, sizeof options.hex);
     memcpy(version->plan_hash, plan_hash.hex, sizeof options.hex);
     version->protocol = HN_MEASURING_PROTOCOL;
-    return HN_OK;
+    return status;
+}
+
+enum hn_status hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
+                                        const struct hn_bindings *problem,
+                                        struct hn_template *template, struct hn_template *reference,
+                                        struct hn_version *version, struct hn_error *err)
+{
+    enum hn_status status = hn_config_check_files(config, err);
+    if (status == HN_OK)
+        status = hn_template_load(plan->template_path, template, plan, err);
+    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        status = hn_template_load(plan->reference.template_path, reference, plan, err);
+    if (status == HN_OK && version != NULL)
+        status = make_version(plan, problem, template, reference, version, err);
+    return status;
+}
+
+enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
+{
+    const struct hn_plan *plan = config->plan;
+    struct hn_template template = {.files = NULL}, reference = {.files = NULL};
+    hn_error_init(err);
+    if (plan->template_path == NULL)
+        return HN_OK;
+    hn_config_load_templates(config, plan, NULL, &template, &reference, NULL, err);
+    check_entries(config, &template, plan->steps, plan->step_count, err);
+    check_entries(config, &reference, &plan->reference.step, reference.files != NULL, err);
+    hn_template_finish(&template);
+    hn_template_finish(&reference);
+    for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
+        hn_config_check_data(config, i, err);
+    return err->status;
 }
 
 enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem,
@@ -266,7 +277,6 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
 {
     struct hn_plan *own = NULL;
     struct hn_template template = {.files = NULL}, reference = {.files = NULL};
-    bool has_reference = config->plan->reference.kind == HN_REFERENCE_TEMPLATE;
     *kept = (struct hn_config_kept){.plan.json = NULL};
     const struct hn_bindings *first = &config->problems[0];
     bool is_of_config = problem->count == first->count;
@@ -279,18 +289,13 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     enum hn_status status = hn_config_make_plan(config, problem, &own, err);
     const struct hn_plan *plan = own != NULL ? own : config->plan;
     if (status == HN_OK)
-        status = hn_config_check_files(config, err);
-    if (status == HN_OK)
-        status = hn_template_load(plan->template_path, &template, plan, err);
-    if (status == HN_OK && has_reference)
-        status = hn_template_load(plan->reference.template_path, &reference, plan, err);
-    if (status == HN_OK)
-        status = hn_config_version(plan, problem, &template, has_reference ? &reference : NULL,
-                                   &kept->version, err);
+        status = hn_config_load_templates(config, plan, problem, &template, &reference,
+                                          &kept->version, err);
     if (status == HN_OK) {
         kept->plan = (struct hn_stored_plan){hn_needed(hn_plan_to_json(plan)), template.files,
                                              template.file_count};
-        template = (struct hn_template){.files = NULL};
+        template.files = NULL;
+        template.file_count = 0;
     }
     hn_template_finish(&reference);
     hn_template_finish(&template);

@@ -43,9 +43,10 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
 /* Marks as stale what the config has changed since, where that still lies where it was tuned. */
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list);
 
-/* The hashes of a plan and its templates; reference NULL: it names none. HN_ECONFIG: a data file cannot be read. */
-enum hn_status hn_config_version(const struct hn_plan *plan, const struct hn_bindings *problem, const struct hn_template *template,
-                                 const struct hn_template *reference, struct hn_version *version,
-                                 struct hn_error *err);
+/* The templates of a plan of the config, none yet, the reference's where it names one, and the hashes by which a version (NULL: nobody asks)
+ * knows plan, options, templates and data. The caller finishes both, whatever comes of it. HN_ECONFIG. */
+enum hn_status hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
+                                        const struct hn_bindings *problem, struct hn_template *template,
+                                        struct hn_template *reference, struct hn_version *version, struct hn_error *err);
 
 #endif

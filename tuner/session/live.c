@@ -83,6 +83,19 @@ static void want_own(struct hn_live *live, enum own_job job, const struct hn_sou
     want(live, number_of(job), HN_RANK_SETUP, 0, INFINITY, source, err);
 }
 
+static bool take(struct hn_live *live, const uint64_t *wanted, uint64_t *id, struct hn_image *image,
+                 struct hn_error *err)
+{
+    const struct hn_task *task = live->base.task;
+    if (hn_failed(err) || !hn_compile_pool_take(live->pool, wanted, id, image))
+        return false;
+    hn_template_check(&task->template, task->plan, err);
+    hn_template_check(&task->reference, task->plan, err);
+    if (hn_failed(err))
+        hn_image_finish(image);
+    return !hn_failed(err);
+}
+
 /* Blocks for its image, unless that is the default point's, with which clocks are warmed up, and
  * there is no time to wait for it. */
 static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *image,
@@ -94,7 +107,7 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
     /* A kept image is there without anybody having to say so. */
     if (!hn_failed(err))
         hn_compile_pool_process(live->pool, err);
-    while (!hn_failed(err) && !(taken = hn_compile_pool_take(live->pool, &id, &id, image)) &&
+    while (!hn_failed(err) && !(taken = take(live, &id, &id, image, err)) &&
            !(job == OWN_DEFAULT && live->base.hurries))
         hn_live_sleep(live, err);
     /* It may have been wanted twice. */
@@ -131,7 +144,7 @@ static void start_own(struct hn_live *live, struct hn_error *err)
     if (hn_failed(err) || live->own_started)
         return;
     live->own_started = true;
-    hn_task_depends(task, &task->start, &depends, err);
+    hn_plan_depends(task->plan, &task->start, &depends, err);
     want_own(live, OWN_SUPPORT, &source, err);
     start_reference(live, &depends, err);
     if (!hn_failed(err) && hn_task_source(task, &task->start, &source, err) == HN_OK) {
@@ -212,7 +225,7 @@ static void process(struct hn_live *live, struct hn_backend_event *event, struct
         return;
     }
     process_compilations(live, err);
-    if (!hn_failed(err) && hn_compile_pool_take(live->pool, NULL, &event->ticket, &event->image))
+    if (take(live, NULL, &event->ticket, &event->image, err))
         event->kind = HN_EVENT_COMPILED;
 }
 
@@ -336,7 +349,7 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
     struct hn_image image;
     struct hn_message message;
     if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
-        hn_task_depends(live->base.task, point, &depends, err) != HN_OK)
+        hn_plan_depends(live->base.task->plan, point, &depends, err) != HN_OK)
         return;
     char *text = hn_needed(hn_bindings_text(&depends));
     const struct hn_hash key = hn_hash_string(text);

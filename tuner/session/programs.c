@@ -549,6 +549,8 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
            hn_interrupted() == 0;
          built = find_build(programs, DONE, NULL))
         wait_a_moment(programs);
+    if (built != NULL)
+        hn_template_check(&backend->task->template, backend->task->plan, err);
     if (!hn_failed(err) && built != NULL)
         take_built(programs, built, event);
     else if (!hn_failed(err) && programs->measured != NULL)

@@ -405,10 +405,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
 void hn_session_begin_search(struct hn_session *session, struct hn_error *err)
 {
     struct hn_space *space = session->task->space;
-    if (hn_failed(err))
-        return;
-    err->status = hn_space_wait(space, err);
-    if (hn_failed(err))
+    if (hn_failed(err) || hn_space_wait(space, err) != HN_OK)
         return;
     session->state.points = hn_space_size(space);
     hn_space_count_text(space, session->state.points_text);

@@ -12,25 +12,7 @@
 #include "runtime/plan/launch.h"
 #include "tuner/config/config_files.h"
 
-static void load_templates(struct hn_task *task, struct hn_error *err)
-{
-    const struct hn_plan *plan = task->plan;
-    if (hn_failed(err))
-        return;
-    if (plan->template_path == NULL) {
-        hn_fail(err, HN_ECONFIG,
-                "%s: there is no 'template', so there is nothing to compile; only `hone space` "
-                "works with such a config",
-                task->config->path);
-        return;
-    }
-    err->status = hn_template_load(plan->template_path, &task->template, plan, err);
-    if (hn_failed(err) || plan->reference.kind != HN_REFERENCE_TEMPLATE)
-        return;
-    err->status = hn_template_load(plan->reference.template_path, &task->reference, plan, err);
-}
-
-static void identify(struct hn_task *task, bool measures, struct hn_error *err)
+static void identify(struct hn_task *task, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
     struct hn_identity *identity = &task->identity;
@@ -46,12 +28,7 @@ static void identify(struct hn_task *task, bool measures, struct hn_error *err)
     if (strcmp(plan->objective, "time") != 0)
         hn_text_append(&objective, plan->maximize ? " maximize" : " minimize");
     identity->objective = hn_needed(hn_text_take(&objective));
-    if (measures)
-        err->status = hn_config_version(plan, task->problem, &task->template,
-                                        task->reference.files != NULL ? &task->reference : NULL,
-                                        &task->version, err);
-    if (!hn_failed(err))
-        hn_bindings_copy(&identity->problem, task->problem, err);
+    hn_bindings_copy(&identity->problem, task->problem, err);
 }
 
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
@@ -66,14 +43,16 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
     err->status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
     if (task->own_plan != NULL)
         task->plan = task->own_plan;
-    load_templates(task, err);
     if (!hn_failed(err) && purpose != HN_TASK_COMPILES)
         err->status = hn_config_check_data(config, problem, err);
     if (!hn_failed(err))
-        hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err);
-    if (!hn_failed(err))
+        hn_config_load_templates(config, task->plan, task->problem, &task->template,
+                                 &task->reference,
+                                 purpose != HN_TASK_COMPILES ? &task->version : NULL, err);
+    if (!hn_failed(err) &&
+        hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err) == HN_OK)
         hn_config_default_point(config, task->space, &task->start);
-    identify(task, purpose != HN_TASK_COMPILES, err);
+    identify(task, err);
     if (hn_failed(err))
         hn_task_finish(task);
     return err->status;
@@ -136,27 +115,6 @@ enum hn_status hn_task_reference_source(const struct hn_task *task, const struct
         return hn_task_source(task, point, source, err);
     return hn_source_make_reference(task->plan, &task->reference, task->problem, point, source,
                                     err);
-}
-
-enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,
-                               struct hn_bindings *depends, struct hn_error *err)
-{
-    const struct hn_reference *reference = &task->plan->reference;
-    *depends = (struct hn_bindings){0};
-    if (reference->kind == HN_REFERENCE_SELF)
-        return hn_bindings_copy(depends, &task->plan->defaults, err);
-    for (size_t i = 0; i < reference->depends_count; i++) {
-        const char *name = reference->depends[i];
-        const struct hn_value *value = hn_bindings_get(point, name);
-        if (value == NULL)
-            hn_fail(err, HN_ECONFIG, "the reference depends on '%s', which the point does not have",
-                    name);
-        if (value == NULL || hn_bindings_set(depends, name, value, err) != HN_OK) {
-            hn_bindings_finish(depends);
-            return err->status;
-        }
-    }
-    return HN_OK;
 }
 
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
@@ -385,7 +343,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     append_flow(&text, launch);
     append_judgement(&text, task, point, err);
     /* The right result may depend on the point. */
-    if (!hn_failed(err) && hn_task_depends(task, point, &depends, err) == HN_OK) {
+    if (!hn_failed(err) && hn_plan_depends(task->plan, point, &depends, err) == HN_OK) {
         hn_text_append(&text, " ");
         hn_bindings_append(&text, &depends);
         hn_bindings_finish(&depends);

@@ -52,10 +52,6 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err);
 
-/* The values of a point that the reference depends on (all of the default point for a self reference). */
-enum hn_status hn_task_depends(const struct hn_task *task, const struct hn_bindings *point,
-                               struct hn_bindings *depends, struct hn_error *err);
-
 /* Fills in theoretical occupancy, dynamic shared memory and the hash of code, launch, arguments and what the reference
  * depends on, which is equal for points that do the same. A launch that the device cannot hold, or whose arguments are not
  * those that the kernels declare, makes the image's outcome invalid_launch. What did not compile gets
