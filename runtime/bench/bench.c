@@ -90,7 +90,7 @@ static char *make_key(const struct hn_plan *plan, const struct hn_bindings *poin
                       struct hn_error *err)
 {
     struct hn_bindings depends;
-    if (hn_plan_depends(plan, point, &depends, err) != HN_OK)
+    if (hn_failed(err) || hn_plan_depends(plan, point, &depends, err) != HN_OK)
         return NULL;
     char *key = hn_needed(hn_bindings_text(&depends));
     hn_bindings_finish(&depends);
@@ -118,14 +118,19 @@ struct hn_reference_run *hn_bench_find_reference(const struct hn_bench *bench,
     return place < bench->reference_count ? bench->references[place] : NULL;
 }
 
-static void prepare_reference(struct hn_bench *bench, struct hn_reference_run *reference,
-                              struct hn_variant *variant, struct hn_record *record,
-                              struct hn_error *err)
+void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
+                                struct hn_variant *variant, struct hn_record *record,
+                                struct hn_error *err)
 {
     const struct hn_plan *plan = bench->plan;
-    const struct hn_bindings *problem = bench->problem, *point = &reference->depends;
+    const struct hn_bindings *problem = bench->problem;
     struct hn_launch launch = {.steps = NULL};
     struct hn_value *values = NULL;
+    *variant = (struct hn_variant){.record = record};
+    const struct hn_reference_run *reference = hn_bench_find_reference(bench, point, err);
+    if (reference == NULL)
+        return;
+    point = &reference->depends;
     if (plan->reference.kind == HN_REFERENCE_SELF) {
         hn_launch_make(plan, problem, point, &launch, err);
     } else {
@@ -139,16 +144,6 @@ static void prepare_reference(struct hn_bench *bench, struct hn_reference_run *r
         hn_launch_check(&launch, bench->device, record);
     hn_variant_init(variant, &bench->arena, &bench->stage, problem, point, &reference->image,
                     &launch, record, err);
-}
-
-void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings *point,
-                                struct hn_variant *variant, struct hn_record *record,
-                                struct hn_error *err)
-{
-    *variant = (struct hn_variant){.record = record};
-    struct hn_reference_run *reference = hn_bench_find_reference(bench, point, err);
-    if (reference != NULL)
-        prepare_reference(bench, reference, variant, record, err);
 }
 
 /* thorough: a second launch over another poison shows elements that it leaves unwritten. What is
@@ -224,11 +219,11 @@ static void run_reference(struct hn_bench *bench, struct hn_reference_run *refer
                           struct hn_error *err)
 {
     struct hn_record record = {0};
-    struct hn_variant variant = {.record = &record};
+    struct hn_variant variant;
     struct hn_error reason = {.status = HN_OK};
     bool own = bench->plan->reference.kind == HN_REFERENCE_SELF;
     const char *who = own ? "the default point, which is the reference," : "the reference";
-    prepare_reference(bench, reference, &variant, &record, &reason);
+    hn_bench_prepare_reference(bench, &reference->depends, &variant, &record, &reason);
     if (hn_goes_on(&variant, &reason))
         launch_reference(&variant, &reference->outputs, thorough, &reason);
     hn_variant_finish(&variant);
@@ -255,7 +250,7 @@ static void compute(struct hn_bench *bench, struct hn_reference_run *reference, 
 static void put_reference(struct hn_bench *bench, const struct hn_bindings *depends,
                           const struct hn_image *image, struct hn_error *err)
 {
-    char *key = hn_failed(err) ? NULL : make_key(bench->plan, depends, err);
+    char *key = make_key(bench->plan, depends, err);
     if (key == NULL)
         return;
     size_t place = find(bench, key);
@@ -268,12 +263,12 @@ static void put_reference(struct hn_bench *bench, const struct hn_bindings *depe
     hn_bindings_copy(&made->depends, depends, err);
     hn_image_copy(&made->image, image, err);
     hn_outputs_init(&made->outputs, &bench->arena, err);
+    *HN_NEXT(bench->references, bench->reference_count) = made;
     compute(bench, made, true, err);
     if (hn_failed(err)) {
+        bench->reference_count--;
         destroy_reference(made);
-        return;
     }
-    *HN_NEXT(bench->references, bench->reference_count) = made;
 }
 
 enum hn_status hn_bench_set_reference(struct hn_bench *bench, const struct hn_bindings *depends,

@@ -320,8 +320,7 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
 {
     const struct hn_reference *reference = &plan->reference;
     struct hn_value *values = NULL;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     *files = (struct hn_plan_files){0};
     if (hn_plan_values(plan, problem, &plan->defaults, &values, err) == HN_OK)
         files->items =

@@ -383,21 +383,21 @@ enum hn_status hn_plan_depends(const struct hn_plan *plan, const struct hn_bindi
                                struct hn_bindings *depends, struct hn_error *err)
 {
     const struct hn_reference *reference = &plan->reference;
+    hn_error_init(err);
     *depends = (struct hn_bindings){0};
     if (reference->kind == HN_REFERENCE_SELF)
         return hn_bindings_copy(depends, &plan->defaults, err);
-    for (size_t i = 0; i < reference->depends_count; i++) {
+    for (size_t i = 0; i < reference->depends_count && !hn_failed(err); i++) {
         const char *name = reference->depends[i];
         const struct hn_value *value = hn_bindings_get(point, name);
-        if (value == NULL)
-            hn_fail(err, HN_ECONFIG, "the reference depends on '%s', which the point does not have",
-                    name);
-        if (value == NULL || hn_bindings_set(depends, name, value, err) != HN_OK) {
-            hn_bindings_finish(depends);
-            return err->status;
-        }
+        if (value != NULL)
+            hn_bindings_set(depends, name, value, err);
+        else
+            hn_fail(err, HN_ECONFIG, "the reference depends on '%s', which the point lacks", name);
     }
-    return HN_OK;
+    if (hn_failed(err))
+        hn_bindings_finish(depends);
+    return err->status;
 }
 
 const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,

@@ -69,10 +69,9 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
                                    struct hn_error *err)
 {
     *plan = NULL;
+    hn_error_init(err);
     if (config->typed_count == 0)
         return HN_OK;
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
     json_t *json = hn_needed(hn_plan_to_json(config->plan));
     json_t *arguments = json_object_get(json, "arguments");
     for (size_t i = 0; i < config->typed_count && !hn_failed(err); i++) {

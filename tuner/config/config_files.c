@@ -46,8 +46,7 @@ enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_e
 {
     const struct hn_plan *plan = config->plan;
     const char *const paths[] = {plan->template_path, plan->reference.template_path};
-    struct hn_error own;
-    err = hn_error_begin(err, &own);
+    hn_error_init(err);
     if (plan->template_path == NULL)
         return hn_fail(err, HN_ECONFIG,
                        "%s: there is no 'template', so there is nothing to compile; only `hone "
@@ -245,14 +244,13 @@ enum hn_status hn_config_load_templates(const struct hn_config *config, const st
                                         struct hn_template *template, struct hn_template *reference,
                                         struct hn_version *version, struct hn_error *err)
 {
-    enum hn_status status = hn_config_check_files(config, err);
-    if (status == HN_OK)
-        status = hn_template_load(plan->template_path, template, plan, err);
-    if (status == HN_OK && plan->reference.kind == HN_REFERENCE_TEMPLATE)
-        status = hn_template_load(plan->reference.template_path, reference, plan, err);
-    if (status == HN_OK && version != NULL)
-        status = make_version(plan, problem, template, reference, version, err);
-    return status;
+    if (hn_config_check_files(config, err) == HN_OK &&
+        hn_template_load(plan->template_path, template, plan, err) == HN_OK &&
+        plan->reference.kind == HN_REFERENCE_TEMPLATE)
+        hn_template_load(plan->reference.template_path, reference, plan, err);
+    if (!hn_failed(err) && version != NULL)
+        make_version(plan, problem, template, reference, version, err);
+    return err->status;
 }
 
 enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
@@ -286,12 +284,11 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
             value != NULL && (value->type == HN_WORD) == (first->values[i].type == HN_WORD);
     }
     problem = is_of_config ? problem : first;
-    enum hn_status status = hn_config_make_plan(config, problem, &own, err);
+    hn_config_make_plan(config, problem, &own, err);
     const struct hn_plan *plan = own != NULL ? own : config->plan;
-    if (status == HN_OK)
-        status = hn_config_load_templates(config, plan, problem, &template, &reference,
-                                          &kept->version, err);
-    if (status == HN_OK) {
+    if (!hn_failed(err))
+        hn_config_load_templates(config, plan, problem, &template, &reference, &kept->version, err);
+    if (!hn_failed(err)) {
         kept->plan = (struct hn_stored_plan){hn_needed(hn_plan_to_json(plan)), template.files,
                                              template.file_count};
         template.files = NULL;
@@ -300,7 +297,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     hn_template_finish(&reference);
     hn_template_finish(&template);
     hn_plan_destroy(own);
-    return status;
+    return err->status;
 }
 
 /* Whether a plan of the config is the one that was kept with results, but for what --capture or
@@ -335,7 +332,7 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
     struct hn_error ignored;
     if (strcmp(config->plan->kernel, identity->kernel) != 0 ||
         !hn_version_knows_template(version) ||
-        hn_config_keep(config, &identity->problem, &kept, NULL) != HN_OK)
+        hn_config_keep(config, &identity->problem, &kept, &ignored) != HN_OK)
         return false;
     if (store != NULL && !hn_version_same_source(&kept.version, version) &&
         hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK) {

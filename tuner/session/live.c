@@ -91,9 +91,7 @@ static bool take(struct hn_live *live, const uint64_t *wanted, uint64_t *id, str
         return false;
     hn_template_check(&task->template, task->plan, err);
     hn_template_check(&task->reference, task->plan, err);
-    if (hn_failed(err))
-        hn_image_finish(image);
-    return !hn_failed(err);
+    return true;
 }
 
 /* Blocks for its image, unless that is the default point's, with which clocks are warmed up, and
@@ -112,7 +110,7 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
         hn_live_sleep(live, err);
     /* It may have been wanted twice. */
     hn_compile_pool_drop(live->pool, id);
-    return taken;
+    return taken && !hn_failed(err);
 }
 
 /* The same of one without which nothing goes on. */

@@ -650,10 +650,8 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
         .space = task->space, .seed = options->seed, .look_ahead = look_ahead};
     uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;
     struct hn_strategy *strategy;
-    if (hn_failed(err))
-        return;
-    err->status = hn_space_wait(task->space, err);
-    if (hn_failed(err) || kind->create(&search, &strategy, err) != HN_OK)
+    if (hn_failed(err) || hn_space_wait(task->space, err) != HN_OK ||
+        kind->create(&search, &strategy, err) != HN_OK)
         return;
     uint16_t choice[hn_space_parameter_count(task->space) + 1];
     for (uint64_t t = 0; t < most && ahead->count < limit && !hn_failed(err); t++) {

@@ -39,12 +39,11 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
                              .plan = config->plan,
                              .problem = &config->problems[problem],
                              .regime = regime};
-    hn_error_init(err);
-    err->status = hn_config_make_plan(config, task->problem, &task->own_plan, err);
+    hn_config_make_plan(config, task->problem, &task->own_plan, err);
     if (task->own_plan != NULL)
         task->plan = task->own_plan;
     if (!hn_failed(err) && purpose != HN_TASK_COMPILES)
-        err->status = hn_config_check_data(config, problem, err);
+        hn_config_check_data(config, problem, err);
     if (!hn_failed(err))
         hn_config_load_templates(config, task->plan, task->problem, &task->template,
                                  &task->reference,
