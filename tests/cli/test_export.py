@@ -238,6 +238,17 @@ int main(void)
         self.fails(2, f"hone: --config: '{config}' is of kernel 'saxpy', expected 'daxpy'", "export", "daxpy",
                    "--config", config, "--recorded", other)
 
+    def test_recordings_of_two_templates(self):
+        """One plan serves all: that of the newest, and the others are said to be stale."""
+        for size, time in ((1 << 20, 1795168700), (1 << 22, 1795168800)):
+            recording = self.record(problem={"SIZE": size}, name=f"{size}.json")
+            recording.write_text(recording.read_text().replace('"template_hash": ""', f'"template_hash": "{size:032x}"')
+                                 .replace('"time": 1795168800', f'"time": {time}'))
+        result = self.hone("export", "saxpy", "--recorded", f"{1 << 20}.json", "--recorded", f"{1 << 22}.json", "--json")
+        self.assertIn("warning: stale are 1 of 2 results of 'saxpy'", result.stderr)
+        first, second = json.loads(result.stdout)["configurations"]
+        self.assertEqual((first["problem"], first["stale"], second["stale"]), ({"SIZE": 1 << 22}, False, True))
+
     def test_recordings_of_other_parameters(self):
         recording = self.record(problem={"SIZE": 1 << 20})
         whole = recording.read_text()

@@ -603,6 +603,20 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
     return chosen == export->result_count ? 0 : chosen;
 }
 
+/* All take one plan. Where no config can be asked, results of another template or other options
+ * than the newest are stale. */
+static void mark_older(const struct hn_export *export)
+{
+    const struct hn_tuned *newest = export->results[0];
+    for (size_t i = 1; i < export->result_count; i++)
+        newest = export->results[i]->best.time > newest->best.time ? export->results[i] : newest;
+    HN_EACH(tuned, export->all)
+        tuned->stale |= hn_version_knows_template(&tuned->version) &&
+                        hn_version_knows_template(&newest->version) &&
+                        (strcmp(tuned->version.template_hash, newest->version.template_hash) != 0 ||
+                         strcmp(tuned->version.options_hash, newest->version.options_hash) != 0);
+}
+
 /* The chosen device's results first, stale ones last of these: all take the first one's plan. */
 static void order(struct hn_export *export, size_t chosen)
 {
@@ -682,14 +696,15 @@ static void number(struct hn_export *export, struct hn_error *err)
     export->configs[export->body_count++] = export->fallback;
 }
 
-/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". Free it. */
-static char *export_identifier(const char *kernel, const char *prefix, bool upper)
+/* "HONE_MATMUL" for "matmul"; "MY_MM" for a given "my_mm". */
+static char *make_identifier(struct hn_export *export, const char *prefix, bool upper)
 {
     struct hn_text text = {0};
-    hn_text_printf(&text, "%s%s", prefix == NULL ? "hone_" : "", prefix == NULL ? kernel : prefix);
+    hn_text_printf(&text, "%s%s", prefix == NULL ? "hone_" : "",
+                   prefix == NULL ? export->kernel : prefix);
     for (char *c = hn_needed(text.data); *c != '\0'; c++)
         *c = !hn_is_letter_or_digit(*c) ? '_' : upper ? hn_upper(*c) : hn_lower(*c);
-    return hn_needed(hn_text_take(&text));
+    return hn_need_kept(&export->memory, hn_text_take(&text));
 }
 
 static void open_results(struct hn_store *store, const struct hn_export_request *request,
@@ -700,10 +715,8 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
                                  .untuned = untuned,
                                  .store = store,
                                  .compiling = request->compiling};
-    export->upper =
-        hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, true));
-    export->lower =
-        hn_need_kept(&export->memory, export_identifier(request->kernel, request->prefix, false));
+    export->upper = make_identifier(export, request->prefix, true);
+    export->lower = make_identifier(export, request->prefix, false);
     hn_error_init(err);
     if (untuned)
         list_defaults(request, &export->all, err);
@@ -715,6 +728,8 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
         return;
     if (request->config == NULL && store != NULL)
         hn_config_mark_changed(store, &export->all);
+    else if (request->config == NULL)
+        mark_older(export);
     order(export, chosen);
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
