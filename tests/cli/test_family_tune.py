@@ -333,6 +333,14 @@ int main(void)
         others = sum(at < second for at in compiled) - first  # of what measures
         self.assertEqual(len(compiled), points + others + 1)
 
+    def test_a_template_that_is_edited_meanwhile(self):
+        process = self.start("tune", "--family", self.config, "--budget", "500", "--events", self.events)
+        self.wait_for_events(10, process)
+        self.spoil(self.folder / "scale.cu", "extern", "// another\nextern")
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn(f"hone: {self.folder}/scale.cu changed while the family was tuned; run again\n", errors)
+
     def test_headers_of_a_folder(self):
         (self.folder / "include").mkdir()
         (self.folder / "include" / "own.h").touch()

@@ -59,7 +59,6 @@ struct tuning {
     bool is_small;              /* the space: all points are in the matrix */
     struct hn_tuned_list given; /* rules that others learnt, of points that are in the space */
     struct hn_random random;
-    struct hn_template template;
     struct hn_compile_pool *ahead; /* what is compiled for sizes that are next */
     struct hn_family_outcome *outcome;
 };
@@ -458,7 +457,7 @@ static void take_programs(struct tuning *tuning, struct hn_error *err)
         struct hn_matrix_point *point = &matrix->points[p];
         struct hn_source source;
         struct hn_source_key key;
-        if (hn_source_make(tuning->measuring.config->plan, &tuning->template,
+        if (hn_source_make(tuning->measuring.config->plan, &tuning->measuring.template,
                            &matrix->sizes[0].problem, &point->values, &source, NULL) != HN_OK)
             continue;
         if (hn_source_key(&source, "", &key, err) == HN_OK)
@@ -514,9 +513,6 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     const struct hn_learnt *learnt = &tuning->learnt;
     double began_s = hn_measuring_spent_s(&tuning->measuring);
     size_t sizes[FIRST_CELLS + WANTED + DRAWN];
-    const struct hn_plan *plan = tuning->measuring.config->plan;
-    if (!hn_failed(err))
-        hn_template_load(plan->template_path, &tuning->template, plan, err);
     fill_sizes(tuning, sizes, draw_sizes(tuning, FIRST_CELLS, sizes, err), err);
     while (!hn_failed(err)) {
         double measured_s = hn_measuring_spent_s(&tuning->measuring);
@@ -716,7 +712,6 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
                 "interrupted; what was measured is kept%s, and the same command goes on from there",
                 tuning.kept > 0 ? ", the rule too, with the predicted loss alone" : "");
     hn_compile_pool_destroy(tuning.ahead);
-    hn_template_finish(&tuning.template);
     hn_tuned_list_free(&tuning.given);
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);

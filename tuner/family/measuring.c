@@ -15,12 +15,10 @@ enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn
 {
     const struct hn_family_options *options = measuring->options;
     const struct hn_device *device = &options->workers->lead->device;
-    enum hn_status status = hn_config_take_problem(measuring->config, problem, err);
-    if (status == HN_OK)
-        status = hn_task_make(measuring->config, 0, options->regime, HN_TASK_MEASURES, task, err);
-    if (status == HN_OK)
+    if (hn_config_take_problem(measuring->config, problem, err) == HN_OK &&
+        hn_task_make(measuring->config, 0, options->regime, HN_TASK_MEASURES, task, err) == HN_OK)
         hn_task_set_device(task, &device->identity, device->driver, measuring->nvrtc);
-    return status;
+    return err->status;
 }
 
 double hn_measuring_time(const struct hn_record *record)

@@ -23,6 +23,7 @@ struct hn_family_worth {
 struct hn_measuring {
     const struct hn_family_options *options;
     struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
+    struct hn_template template; /* of all sessions: a rule is of one program, however long it takes */
     double started_ms;        /* from which lines count their time */
     struct hn_matrix *matrix;
     const struct hn_model *model; /* of what the matrix has; NULL: none is learnt yet. Borrowed */

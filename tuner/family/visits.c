@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/run.h"
 #include "base/statistics.h"
@@ -25,19 +26,22 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
         .started_ms = hn_now_ms(),
         .budget_s = search->budget_count > 0 ? (double)search->budget_count / HN_EVALUATIONS_PER_S
                                              : search->budget_s};
-    if (!hn_failed(err) && options->load(options->context, &measuring->config, err) == HN_OK) {
-        const struct hn_family *family = measuring->config->family;
-        for (size_t i = 0; i < family->value_count; i++)
-            ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
-        measuring->worth = worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
-        if (options->held_out > 0)
-            measuring->worth.held_out = options->held_out;
-        hn_config_thaw(measuring->config, err);
-    }
+    if (hn_failed(err) || options->load(options->context, &measuring->config, err) != HN_OK)
+        return;
+    const struct hn_plan *plan = measuring->config->plan;
+    const struct hn_family *family = measuring->config->family;
+    for (size_t i = 0; i < family->value_count; i++)
+        ranges += family->values[i].kind == HN_FAMILY_RANGE || family->values[i].count > 2;
+    measuring->worth = worths[ranges < 2 ? 0 : ranges == 2 ? 1 : 2];
+    if (options->held_out > 0)
+        measuring->worth.held_out = options->held_out;
+    if (hn_config_thaw(measuring->config, err) == HN_OK)
+        hn_template_load(plan->template_path, &measuring->template, plan, err);
 }
 
 void hn_measuring_finish(struct hn_measuring *measuring)
 {
+    hn_template_finish(&measuring->template);
     hn_config_destroy(measuring->config);
     hn_matrix_destroy(measuring->matrix);
 }
@@ -74,7 +78,6 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
 {
     const struct hn_family_options *options = measuring->options;
     struct hn_session_options own = *asked;
-    struct hn_error reason;
     *visit = (struct hn_visit){.session = NULL};
     /* Where the points are told there is nothing to choose, and no other problem to learn from. */
     own.strategy =
@@ -83,15 +86,19 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
         return false;
     if (hn_task_make(config, 0, options->regime,
                      own.strategy->needs_feedback ? HN_TASK_SEARCHES : HN_TASK_MEASURES,
-                     &visit->task, &reason) != HN_OK) {
-        if (reason.status != HN_ENOTFOUND)
-            *err = reason;
+                     &visit->task, err) != HN_OK) {
+        if (err->status == HN_ENOTFOUND)
+            hn_error_init(err);
         return false;
     }
+    if (strcmp(visit->task.template.hash.hex, measuring->template.hash.hex) != 0)
+        hn_fail(err, HN_ERUN, "%s changed while the family was tuned; run again",
+                config->plan->template_path);
     const struct hn_live_options live = {.seed = options->search.seed,
                                          .any_order = !own.strategy->needs_feedback,
                                          .stays_warm = true};
-    if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
+    if (!hn_failed(err) &&
+        hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
         own.look_ahead = options->search.look_ahead;
         if (options->search.budget_count > 0) {
