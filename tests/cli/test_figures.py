@@ -272,12 +272,12 @@ class MeasureAll(hone.Case):
         return done.stdout
 
     def test_every_figure_is_of_a_part(self):
-        """The programs that a figure's command names."""
+        """The programs that a figure's command names, with their options."""
         for name, figure in FIGURES.items():
             programs = [word.rstrip(";") for word in figure["command"].split() if re.match(r"(bench|scripts)/\w|run-gpu-tests", word)]
             self.assertTrue(programs, name)
-            for program in programs:
-                self.assertIn(program, self.SCRIPT, name)
+            for word in programs + re.findall(r"--[\w-]+(?: \d+)?", figure["command"]):
+                self.assertTrue(word in self.SCRIPT, f"{name}: {word}")
 
     def test_programs_can_be_run(self):
         for path in BENCH.rglob("*"):
