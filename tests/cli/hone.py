@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import struct
@@ -45,6 +46,12 @@ def report_text(path):
 def report_document(page):
     """The data of a page of `hone report`: gzip, as base64."""
     return json.loads(gzip.decompress(base64.b64decode(page.split('id="data">')[1].split("</script>")[0])))
+
+
+def cuda_include():
+    """The folder of cuda.h that the build was made with."""
+    cache = pathlib.Path(os.environ.get("HONE_BUILD", SOURCE / "build")) / "CMakeCache.txt"
+    return re.search(r"^HONE_CUDA_INCLUDE:.*=(.*)$", cache.read_text(), re.M)[1]
 
 
 def why_no_sources():

@@ -29,14 +29,14 @@ class Examples(hone.Case):
             self.assertEqual(done.returncode, expect if command == commands[-1] else 0, done.stdout + done.stderr)
         return done.stdout
 
-    def build(self, example, *settings):
-        self.run_all(["cmake", "-S", EXAMPLES / example, "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}", *settings],
-                     ["cmake", "--build", "b"])
+    def build(self, example):
+        self.run_all(["cmake", "-S", EXAMPLES / example, "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so",
+                      f"-DCUDA_INCLUDE={hone.cuda_include()}", f"-DCMAKE_C_FLAGS={WARNINGS}"], ["cmake", "--build", "b"])
 
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_embedded_cubin(self):
         """Machine code in the program, for two architectures; the driver is all that it needs."""
-        self.build("embedded_cubin", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        self.build("embedded_cubin")
         needed = [line.split()[0] for line in self.run_all(["ldd", "b/sum"], LD_LIBRARY_PATH=double.DOUBLE).splitlines()]
         self.assertIn("libcuda.so.1", needed)
         self.assertNotRegex(" ".join(needed), "nvrtc|hone|cudart")
@@ -48,7 +48,7 @@ class Examples(hone.Case):
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_bgemm(self):
         """A header with tensor maps; the double knows no such kernel."""
-        self.build("bgemm", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCUDA_INCLUDE={self.cuda_include()}", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        self.build("bgemm")
         self.assertIn("hone_bgemm_A_lines_map(", (self.folder / "b" / "hone_tuned" / "bgemm_embedded.h").read_text())
         self.run_all(["b/bgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
@@ -58,13 +58,8 @@ class Examples(hone.Case):
         self.write("main.cpp", '#include "reduce_embedded.h"\n#include "reduce_embedded.h"\n'
                    "int main() { return hone_reduce_find_image(0, 90) == NULL || hone_reduce_find_image(0, 89) != NULL ||\n"
                    "                    hone_reduce_find_image(0, 100) != NULL || hone_reduce_find_image(2, 90) != NULL; }\n")
-        self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", self.cuda_include(), "main.cpp", "-o", "main",
+        self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "-isystem", hone.cuda_include(), "main.cpp", "-o", "main",
                       f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
-
-    def cuda_include(self):
-        """The folder of cuda.h that the build was made with."""
-        with open(os.path.join(os.path.dirname(double.DOUBLE), os.pardir, "CMakeCache.txt")) as cache:
-            return next(line.split("=", 1)[1].strip() for line in cache if line.startswith("HONE_CUDA_INCLUDE:"))
 
     def test_images_of_the_cache(self):
         """What the cache keeps is embedded as it is, without a compiler."""
@@ -139,7 +134,7 @@ int main(void)
     return hone_{name}_load(1, &kernel) != CUDA_ERROR_NO_BINARY_FOR_GPU;
 }}
 """)
-        self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", self.cuda_include(), "main.c", "-o", "main",
+        self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", hone.cuda_include(), "main.c", "-o", "main",
                       f"{double.DOUBLE}/libcuda.so.1"], ["./main"], LD_LIBRARY_PATH=double.DOUBLE)
 
     def test_launch_with_attributes(self):
@@ -235,11 +230,10 @@ int main(void)
     @unittest.skipUnless(shutil.which("cmake"), "there is no cmake")
     def test_sgemm(self):
         """hone_sgemm; and one header for 30 shapes."""
-        include = self.cuda_include()
         shapes = [(64 << i % 6, 128 << i // 6, 256 + i) for i in range(30)]
         self.record_sgemm("recorded", shapes)
         self.learn_blas()
-        self.build("sgemm", f"-DCUDA_DRIVER={double.DOUBLE}/libcuda.so", f"-DCUDA_INCLUDE={include}", f"-DCMAKE_C_FLAGS={WARNINGS}")
+        self.build("sgemm")
         self.assertIn("#define HONE_SGEMM_BLAS_LOSS ", (self.folder / "b" / "hone_tuned" / "sgemm_blas_embedded.h").read_text())
         self.hone("export", "sgemm", "--config", hone.SOURCE / "configs" / "sgemm.yaml", "--recorded", self.folder / "recorded", "-o",
                   "sgemm_tuned.h")
@@ -247,7 +241,7 @@ int main(void)
         self.write("main.cpp", '#include "sgemm_tuned.h"\n'
                    "int main() { return !hone_sgemm_fits(hone_sgemm_results[0].config, {64, 128, 256}); }\n")
         self.run_all(["g++", "-std=c++17", *WARNINGS.split(), "main.cpp", "-o", "main"], ["./main"])
-        self.check_blas(include)
+        self.check_blas(hone.cuda_include())
 
     def check_blas(self, include):
         """hone_sgemm as it was built: random calls; wrong arguments; what is nothing to do, or not to be read."""
@@ -276,7 +270,7 @@ int main(void)
         self.assertLess(max(lines["bgemm"], lines["grouped"], lines["attention"]), 800)  # with tensor maps
         for name, command in (("all.c", ["cc", "-std=c11"]), ("all.cpp", ["g++", "-std=c++17"])):
             self.write(name, sources)
-            self.run_all([*command, *WARNINGS.split(), "-c", name])
+            self.run_all([*command, *WARNINGS.split(), "-isystem", hone.cuda_include(), "-c", name])
 
     def test_header_behind_macros(self):
         """A macro that has the name of a problem value is an error that says so, and no riddle."""
@@ -297,12 +291,12 @@ int main(void)
                 arguments = ["export", config.stem, "--config", config, "--recorded", RECORDED, "-o", "tuned.h"]
                 self.write("main.c", '#include "tuned.h"\nint main(void) { return 0; }\n')
                 self.hone(*arguments)
-                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-c", "main.c"])
+                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", hone.cuda_include(), "-c", "main.c"])
                 if "_PIPELINE_" in (self.folder / "tuned.h").read_text():
                     continue
                 self.hone("export", config.stem, "--config", config, "--defaults", "--format", "cubin-header", "--arch", "sm_90", "-o",
                           "tuned.h")
-                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", self.cuda_include(), "-c", "main.c"])
+                self.run_all(["cc", "-std=c11", *WARNINGS.split(), "-isystem", hone.cuda_include(), "-c", "main.c"])
                 made += 1
         self.assertGreater(made, 10)
 

@@ -82,7 +82,7 @@ class Package(hone.Case):
         """An example builds where it was installed, with what was installed."""
         library, = self.folder.glob("root/usr/lib/**/cmake/hone")
         self.call("cmake", "-S", self.root / "usr/share/hone/examples/embedded_cubin", "-B", "example", f"-Dhone_DIR={library}",
-                  f"-DCUDA_DRIVER={BUILD}/tests/double/libcuda.so", "-DHONE_ARCHITECTURES=sm_90", "-DCMAKE_C_COMPILER_LAUNCHER=")
+                  f"-DCUDA_DRIVER={BUILD}/tests/double/libcuda.so", f"-DCUDA_INCLUDE={hone.cuda_include()}", "-DHONE_ARCHITECTURES=sm_90", "-DCMAKE_C_COMPILER_LAUNCHER=")
         self.call("cmake", "--build", "example")
 
     @unittest.skipUnless(shutil.which("man"), "there is no man")
