@@ -105,11 +105,16 @@ static bool read_include(const char *line, const char *end, bool macros, struct 
     include->conditional = mark == NULL;
     if (mark == NULL && macros)
         mark = find_named(line, end);
-    if (mark == NULL || (*mark != '"' && *mark != '<'))
+    /* #include QUOTE(part.cuh) */
+    if (mark != NULL && macros && mark[hn_word_length(mark)] == '(')
+        mark += hn_word_length(mark);
+    if (mark == NULL || (*mark != '"' && *mark != '<' && *mark != '('))
         return false;
-    include->quoted = *mark == '"';
+    include->conditional |= *mark == '(';
+    include->quoted = *mark != '<';
     include->name = mark + 1;
-    const char *close = memchr(mark + 1, include->quoted ? '"' : '>', (size_t)(end - mark - 1));
+    const char closing = *mark == '"' ? '"' : *mark == '<' ? '>' : ')';
+    const char *close = memchr(mark + 1, closing, (size_t)(end - mark - 1));
     include->length = close != NULL ? (size_t)(close - include->name) : 0;
     return close != NULL;
 }
@@ -357,11 +362,10 @@ static bool read_macro(const struct word *line, const char *name, struct hn_code
 {
     const char *end = line->text + line->length;
     const char *found = hn_code_directive(line->text, end, "define");
-    size_t length = strlen(name);
-    if (found == NULL || hn_word_length(found) != length || strncmp(found, name, length) != 0 ||
-        found[length] == '(')
+    const struct word macro = {found, found != NULL ? hn_word_length(found) : 0};
+    if (!equals(&macro, name) || found[macro.length] == '(')
         return false;
-    set_value(found + length, end, value);
+    set_value(found + macro.length, end, value);
     return true;
 }
 
@@ -392,9 +396,8 @@ bool hn_code_next_value(const char **at, const char *name, bool is_macro,
         if (is_macro || !is_constant || depth > 0 || !equals(&token, name) ||
             !(braced || (*next == '=' && next[1] != '=')))
             continue;
-        const char *end = find_value_end(next + 1, braced, listed);
-        set_value(next + 1, end, value);
-        *at = end;
+        *at = find_value_end(next + 1, braced, listed);
+        set_value(next + 1, *at, value);
         return true;
     }
     return false;

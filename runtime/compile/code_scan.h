@@ -25,7 +25,7 @@ struct hn_include_scan {
     int nvrtc;        /* which of these is an #ifdef __CUDACC_RTC__; 0: none */
     bool host;        /* in the #else of that one */
     int line;         /* lines that were looked at */
-    bool macros;      /* also what a macro has a later #include name: #define PART "part.cuh" */
+    bool macros;      /* also what a macro has an #include name: #define PART "part.cuh", QUOTE(part.cuh) */
 };
 
 struct hn_include {

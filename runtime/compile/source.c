@@ -459,14 +459,10 @@ static bool may_make_words(const char *text, const char *at)
 {
     if (*at == '\\' && (at[1] == '\n' || at[1] == '\r'))
         return at == text || strchr(" \t;,(){}", at[-1]) == NULL;
-    if (*at != '#')
-        return false;
-    const char *directive = at + 1 + strspn(at + 1, " \t");
-    const char *file = directive + strlen("include");
-    if (at[1] == '#' || strncmp(directive, "include", strlen("include")) != 0)
-        return at[1] == '#';
-    file += strspn(file, " \t");
-    return *file != '"' && *file != '<';
+    if (*at != '#' || at[1] == '#')
+        return *at == '#';
+    const char *file = hn_code_directive(at, at + strcspn(at, "\n"), "include");
+    return file != NULL && *file != '"' && *file != '<';
 }
 
 static bool begins_line(const char *text, const char *at)

@@ -132,6 +132,10 @@ TEST(hash_tells_texts_not_places)
     first = hash_of(here);
     write_file(here, "a.cuh", "#define A 2\n");
     assert_string_not_equal(hash_of(here).hex, first.hex);
+    write_file(here, "main.cu", "#define QUOTE(x) #x\n#include QUOTE(a.cuh)\n");
+    first = hash_of(here);
+    write_file(here, "a.cuh", "#define A 3\n");
+    assert_string_not_equal(hash_of(here).hex, first.hex);
 }
 
 /* What lies there the compiler finds by itself, and it counts all the same. */
