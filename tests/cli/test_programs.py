@@ -108,7 +108,7 @@ class Programs(double.Case):
             "hang": ("run_timeout", "did not end within 1 s"),
             "silent": ("worker_crash", "it says no time by json 'runs.1.time'; it last printed: 2 items in 1"),
             "flood": ("worker_crash", "it says no time by json 'runs.1.time'; it last printed: LOG is larger than 16777216 bytes, the most that is read"),
-            "wrong": ("wrong_result", "ended with exit status 1"),
+            "wrong": ("wrong_result", "the check: ended with exit status 1"),
             "broken": ("compile_error", "ended with exit status 1")})
 
     def test_the_line_that_says_why(self):
@@ -146,6 +146,12 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:
             self.spoil(self.folder / "comma.yaml", before, after)
             tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok", 4: found, 5: found, 6: found, 7: found})
+
+    def test_a_time_of_nothing(self):
+        self.spoil(self.folder / "bench.sh", "'$((100 +", "'$((0 * (100 +")
+        self.spoil(self.folder / "bench.sh", "(HONE_ITEMS - 2) * 100))", "(HONE_ITEMS - 2) * 100)))")
+        text = self.hone("tune", self.config, *self.fine, expect=3).stdout
+        self.assertIn("it says 0 us, which is none of a run, by json 'runs.1.time'", text)
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
@@ -345,7 +351,7 @@ run:
         self.assertEqual({record["point"]["FAULT"]: (record["outcome"], record.get("message")) for record in self.read_events()}, {
             "none": ("ok", None),
             "crash": ("worker_crash", "workload long: ended with exit status 1"),
-            "wrong": ("wrong_result", "workload long: ended with exit status 1")})
+            "wrong": ("wrong_result", "workload long: the check: ended with exit status 1")})
 
     def test_mistakes_in_workloads(self):
         text = self.workloads().read_text()

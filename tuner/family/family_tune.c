@@ -598,16 +598,6 @@ static void learn_rule(struct tuning *tuning, struct hn_error *err)
     }
 }
 
-/* A named size was searched when little was known, and what is known of it comes before the rule:
- * the rule's configurations are measured there, too. */
-static void fill_named(struct tuning *tuning, struct hn_error *err)
-{
-    double until_s = (1 - HN_HELD_OUT_SHARE / 2) * tuning->budget_s;
-    size_t named = tuning->measuring.config->family->size_count;
-    for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
-        fill_sizes(tuning, &i, 1, err);
-}
-
 /* A rule that was given stays where it loses less here than what little time has learnt. */
 static void compete(struct tuning *tuning, struct hn_held_out held_out,
                     struct hn_held_out_loss *found, struct hn_error *err)
@@ -684,7 +674,12 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     refine(tuning, err);
     tuning->outcome->reached = is_good(tuning);
     learn_rule(tuning, err);
-    fill_named(tuning, err);
+    /* A named size was searched when little was known, and what is known of it comes before the
+     * rule: the rule's configurations are measured there, too. */
+    const double until_s = (1 - HN_HELD_OUT_SHARE / 2) * tuning->budget_s;
+    const size_t named = tuning->measuring.config->family->size_count;
+    for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
+        fill_sizes(tuning, &i, 1, err);
     measure_loss(tuning, err);
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);

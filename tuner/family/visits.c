@@ -91,14 +91,14 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
             hn_error_init(err);
         return false;
     }
-    if (strcmp(visit->task.template.hash.hex, measuring->template.hash.hex) != 0)
-        hn_fail(err, HN_ERUN, "%s changed while the family was tuned; run again",
-                config->plan->template_path);
     const struct hn_live_options live = {.seed = options->search.seed,
                                          .any_order = !own.strategy->needs_feedback,
                                          .stays_warm = true};
-    if (!hn_failed(err) &&
-        hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) == HN_OK) {
+    if (strcmp(visit->task.template.hash.hex, measuring->template.hash.hex) != 0)
+        hn_fail(err, HN_ERUN, "%s changed while the family was tuned; run again",
+                config->plan->template_path);
+    else if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) ==
+             HN_OK) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
         own.look_ahead = options->search.look_ahead;
         if (options->search.budget_count > 0) {

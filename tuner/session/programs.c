@@ -262,8 +262,9 @@ static bool run_command(struct programs *programs, const struct build *build, co
     hn_meter_end(&programs->measuring, hn_now_ms());
     hn_turn_end(programs->lock);
     if (command->why[0] != '\0' && !is_over(programs))
-        hn_record_fail(record, command->late ? HN_OUTCOME_RUN_TIMEOUT : failure, "%s%s",
-                       build->workload, command->why);
+        hn_record_fail(record, command->late ? HN_OUTCOME_RUN_TIMEOUT : failure, "%s%s%s",
+                       build->workload, strcmp(which, "check") == 0 ? "the check: " : "",
+                       command->why);
     return command->why[0] == '\0';
 }
 
@@ -336,7 +337,7 @@ static double run_once(struct programs *programs, const struct build *build,
     const regmatch_t *found = &matches[programs->regex.re_nsub > 0];
     double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
     struct command command;
-    char last[400];
+    char last[400], said[64] = "no time";
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
         time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us) : (double)NAN;
@@ -347,9 +348,11 @@ static double run_once(struct programs *programs, const struct build *build,
                 command.printed + found->rm_so,
                 (size_t)(found->rm_eo - found->rm_so) + (found->rm_eo == matches->rm_eo), unit_us);
         hn_process_describe_output(&command.process, last, sizeof last);
+        if (!isnan(time_us))
+            snprintf(said, sizeof said, "%g us, which is none of a run,", time_us);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
-            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says no time by %s '%s'%s",
-                           build->workload, by->key->text, by->text, last);
+            hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says %s by %s '%s'%s",
+                           build->workload, said, by->key->text, by->text, last);
     }
     free(command.printed);
     return record->outcome == HN_OUTCOME_OK ? time_us : 0;
