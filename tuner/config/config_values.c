@@ -24,7 +24,9 @@ void hn_config_check_name(struct hn_reader *reader, const struct hn_yaml *key)
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node)
 {
     static const char expected[] = "an integer, a real, a boolean or a word";
-    static const char *const truths[] = {"yes", "no", "on", "off"}; /* of YAML 1.1 */
+    static const char *const truths[] = {/* of YAML 1.1 */
+                                         "yes", "no",  "on",  "off", "Yes", "No",
+                                         "On",  "Off", "YES", "NO",  "ON",  "OFF"};
     struct hn_value value = hn_integer(0);
     struct hn_error reason = {0};
     if (!hn_config_expect(reader, node->kind == HN_YAML_SCALAR && node->text[0] != '\0', node,
@@ -41,7 +43,7 @@ struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_y
     if (!read && reason.message[0] != '\0')
         hn_config_fail(reader, node, "%s", reason.message);
     hn_config_expect(reader, word || (read && value.type != HN_WORD), node, expected);
-    if (word && hn_text_is_among(node->text, truths, 4))
+    if (word && hn_text_is_among(node->text, truths, sizeof truths / sizeof *truths))
         hn_config_fail(
             reader, node,
             "'%s' is a word, which sources see as a number from 1 on, and '#if' as true; "
