@@ -58,7 +58,7 @@ class Init(hone.Case):
 
     def test_kernels_of_others(self):
         """What people write, none of it for a tuner. What only its author can say is asked for at its place."""
-        unknown = {"transform": "(pixels::curve)0, PER_THREAD>\"  # TODO: are these the types and values to instantiate it with?"}
+        unknown = {"transform": "pixels::curve::C, PER_THREAD>\"  # TODO: are these the types and values to instantiate it with?"}
         sources = sorted([*OWN.glob("*.cu"), *FOREIGN.glob("*.cu")])
         for path in sources:
             with self.subTest(path.name):
@@ -233,7 +233,18 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "template <typename A, typename B, Edge E> __global__ void k(A *x, const B *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
                  " if (i < n) x[i] = E == REFLECT ? (A)y[i] : 0; }\n"
                  "void f(real *x, half *y, int n) { k<real, half, REFLECT><<<(n + 127) / 128, 128>>>(x, y, n); }",
-                 'entry: "k<real, half, REFLECT>"\n', "{name: x, type: float64, ", "{name: y, type: float16, ", "\ndefaults: {BLOCK: 128}\n"),
+                 'entry: "k<double, __half, Edge::TUNE_E>"\n', "  TUNE_E: [PERIODIC, REFLECT]\n", "\ndefaults: {TUNE_E: REFLECT, ", "{name: x, type: float64, ", "{name: y, type: float16, ", "BLOCK: 128}\n"),
+                # Words that YAML has another meaning for, numbers with marks, fixed sizes, bytes of an element, a function object's own template.
+                ("enum class Cache { off, on }; struct Plus { template <class T> __device__ T operator()(T a, T b) const { return a + b; } };\n"
+                 "constexpr int NX = 4'096, Q = 9; __constant__ float w[Q];\ntemplate <Cache C, class Op> __global__ void k(float *x, float *y, Op op) {\n"
+                 " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < NX) x[i] = op(y[i], w[i % Q]); }\n"
+                 "void f() { float *x, *y; cudaMalloc(&x, NX * sizeof *x); cudaMalloc(&y, Q * NX * sizeof(float)); k<Cache::on><<<NX / 64, 64>>>(x, y, Plus{}); }",
+                 'entry: "k<Cache::TUNE_C, Plus>"', '  TUNE_C: ["off", "on"]\n', '\ndefaults: {TUNE_C: "on", BLOCK: 64}\n', "problem: {NX: 4096}\n",
+                 "{name: x, type: float32, count: 4096, ", "{name: y, type: float32, count: 9 * 4096}\n", "symbols:\n  - {name: w, type: float32, count: 9}"),
+                # A grid with one row is of a problem with one.
+                ("template <int R, int L> __global__ void k(int rows, const int *at, float *y) { int row = R * blockIdx.x + threadIdx.y; if (row < rows) y[row] = at[row]; }\n"
+                 "void f(int *at, float *y, int n) { constexpr int R = 16, L = 8; const dim3 b(L, R); k<R, L><<<(n + R - 1) / R, b>>>(n, at, y); }",
+                 "{name: at, type: int32, count: rows}\n"),
                 # A block of numbers that are the tile's is the tile.
                 ("template <int TILE> __global__ void k(const float *in, float *out, int w, int h) { __shared__ float t[TILE][TILE];\n"
                  " int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y; t[threadIdx.y][threadIdx.x] = in[y * w + x];\n"
@@ -285,7 +296,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(void *x) { DISPATCH([&] { k<scalar_t><<<1, 64>>>((scalar_t *)x); }); }", 'entry: k<float>  # TODO', "{name: x, type: float32, "),
                 ("template <int B> struct Traits { static constexpr int n = B; }; using Wide = Traits<64>;\ntemplate <class Wide> struct Other;\n"
                  "template <class T> __global__ void k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; } void f(float *x) { k<Wide><<<1, 64>>>(x); }",
-                 'entry: k<Wide>\n'),
+                 'entry: k<Traits<64>>\n'),
+                # Names of a class are no names of the kernel's.
+                ("template <int B> struct Traits { static constexpr int n = B; };\ntemplate <class T> __global__ void __launch_bounds__(T::n) k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; }\n"
+                 "class Run { using Mine = Traits<64>; void go(float *x) { k<Mine><<<1, Mine::n>>>(x); } };", 'entry: k<Traits<64>>\n'),
                 # A type of the host's own function, within a namespace.
                 ("namespace app { template <int T, int R> struct Policy { static constexpr int threads = T, rows = R; };\n"
                  "template <class P> __global__ void k(float *x, int n) { int i = blockIdx.x * P::rows + threadIdx.x; if (i < n) x[i] = P::rows; }\n"
@@ -845,9 +859,9 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
 #define RUN(M, kernel) kernel<float, M, 4><<<grid, block>>>(x, size)
 """
         launch = "void f(float *x, int size) { dim3 block(SIZE_OF_BLOCK), grid(size / block.x); %s; }\n"
-        for before, use, given in ((source.replace("kernel<", "k<"), "RUN(Mode::one, k)", '"k<float, Mode::one, TUNE_N>"\n'),
+        for before, use, given in ((source.replace("kernel<", "k<"), "RUN(Mode::one, k)", '"k<float, Mode::TUNE_M, TUNE_N>"\n'),
                             (source.rpartition("#define RUN")[0] + "#define RUN(kernel, ...) kernel<float, Mode::one, 4> __VA_ARGS__\n",
-                             "RUN(k, <<<grid, block>>>(x, size))", "(Mode)0, ")):
+                             "RUN(k, <<<grid, block>>>(x, size))", "Mode::TUNE_M, ")):
             draft = self.draft(before + launch % use)
             for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", given):
                 self.assertIn(part, draft, use)
@@ -905,7 +919,7 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         draft = self.draft("namespace lattice {\nenum Parity { EVEN, ODD };\n"
                            "template <typename T, Parity P> __global__ void k(T *x, int n) { int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x) + P; if (i < n) x[i] = 0; }\n"
                            "template <typename T> struct Field { T *x; void clear(int n) { dim3 threads(64); k<T, ODD><<<n / 128, threads>>>(x, n); } };\n}\n")
-        self.assertIn('entry: "lattice::k<float, lattice::ODD>"  # TODO: are these the types', draft)
+        self.assertIn('entry: "lattice::k<float, lattice::Parity::TUNE_P>"  # TODO: are these the types', draft)
         self.assertNotIn("which type?", draft)
         self.assertIn("  BLOCK: [16, 32, 64, 128, 256]  # of the launch alone", draft)
         if shutil.which("nvcc"):

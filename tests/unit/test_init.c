@@ -46,25 +46,25 @@ TEST(test_finds_kernels)
     assert_string_equal(first->name, "first");
     assert_string_equal(first->scope, "");
     assert_string_equal(first->mangled, first->name);
-    assert_int_equal(first->argument_count, 3);
-    assert_string_equal(first->arguments[0].name, "in");
-    assert_string_equal(first->arguments[0].type, "float32");
-    assert_true(first->arguments[0].pointer && first->arguments[0].constant);
-    assert_true(first->arguments[1].pointer && !first->arguments[1].constant);
-    assert_string_equal(first->arguments[2].name, "n");
-    assert_false(first->arguments[2].pointer);
+    assert_int_equal(first->arguments.count, 3);
+    assert_string_equal(first->arguments.items[0].name, "in");
+    assert_string_equal(first->arguments.items[0].type, "float32");
+    assert_true(first->arguments.items[0].pointer && first->arguments.items[0].constant);
+    assert_true(first->arguments.items[1].pointer && !first->arguments.items[1].constant);
+    assert_string_equal(first->arguments.items[2].name, "n");
+    assert_false(first->arguments.items[2].pointer);
     const struct hn_kernel *second = &unit->kernels.items[1];
     assert_string_equal(second->scope, "a::b::");
     assert_string_not_equal(second->mangled, second->name);
-    assert_int_equal(second->parameter_count, 2);
-    assert_string_equal(second->parameters[0].name, "N");
-    assert_int_equal(second->parameters[0].kind, HN_PARAMETER_NUMBER);
-    assert_int_equal(second->parameters[1].kind, HN_PARAMETER_TYPE);
-    assert_string_equal(second->arguments[0].name, "x");
-    assert_true(second->arguments[0].pointer);
-    assert_string_equal(second->arguments[1].type, "uint64");
+    assert_int_equal(second->parameters.count, 2);
+    assert_string_equal(second->parameters.items[0].name, "N");
+    assert_int_equal(second->parameters.items[0].kind, HN_PARAMETER_NUMBER);
+    assert_int_equal(second->parameters.items[1].kind, HN_PARAMETER_TYPE);
+    assert_string_equal(second->arguments.items[0].name, "x");
+    assert_true(second->arguments.items[0].pointer);
+    assert_string_equal(second->arguments.items[1].type, "uint64");
     assert_string_equal(unit->kernels.items[2].mangled, unit->kernels.items[2].name);
-    assert_int_equal(unit->kernels.items[2].argument_count, 0);
+    assert_int_equal(unit->kernels.items[2].arguments.count, 0);
 }
 
 /* A file that ends anywhere is read all the same. */
@@ -123,7 +123,7 @@ TEST(test_uses_of_pointers)
                     {false, true, false}, {false, true, false}, {true, false, false},
                     {false, true, false}, {true, true, false}};
     for (size_t i = 0; i < 11; i++) {
-        const struct hn_kernel_argument *argument = &unit->kernels.items[0].arguments[i];
+        const struct hn_kernel_argument *argument = &unit->kernels.items[0].arguments.items[i];
         assert_int_equal(argument->reads, expected[i].reads);
         assert_int_equal(argument->writes, expected[i].writes);
         assert_int_equal(argument->passed, expected[i].passed);

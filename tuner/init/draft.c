@@ -10,11 +10,6 @@
 
 /* Names. */
 
-static bool is_extent(const char *name)
-{
-    return hn_is_like(name, "extent") && !hn_is_like(name, "block");
-}
-
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name)
 {
     HN_EACH(each, draft->names)
@@ -122,37 +117,37 @@ const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_
     return parameter->name;
 }
 
-/* ldg of LOAD_ldg, where LOAD is a macro for whoever compiles; NULL: it is no word of that. Where
- * LOAD is defined as one of them, all are: "#define LOAD_plain 1", "#define LOAD LOAD_plain". */
-static const char *word_of(const struct hn_meaning *macro, const char *name)
+/* Whether a name is one of those of which a macro for whoever compiles is defined as one: "#define
+ * LOAD_plain 1", "#define LOAD LOAD_plain". */
+static bool has_word(const struct hn_unit *unit, const struct hn_meaning *macro, const char *name)
 {
     size_t length = strlen(macro->name);
-    bool begins = macro->guarded && strncmp(name, macro->name, length) == 0 && name[length] == '_';
-    return begins && name[length + 1] != '\0' ? name + length + 1 : NULL;
+    return macro->guarded && strncmp(name, macro->name, length) == 0 && name[length] == '_' &&
+           strncmp(name, hn_text_at(unit, macro->body.begin), length + 1) == 0;
 }
 
-/* A word must not be the name of something else. False: it is no macro of words. */
-static bool add_words(struct hn_draft *draft, const struct hn_meaning *macro)
+/* A parameter of words, which macros have behind "LOAD_", or enumerators behind "demo::Edge::", and
+ * of which one is chosen. NULL: there are none. */
+static const char *add_words(struct hn_draft *draft, const char *own, const char *name,
+                             const char *prefix, const char *chosen)
 {
-    const struct hn_unit *unit = draft->unit;
-    const char *chosen = word_of(macro, hn_text_at(unit, macro->body.begin)), *word;
-    struct hn_draft_name words = {
-        .name = macro->name, .own = macro->name, .preset = hn_word(chosen)};
-    bool fits = chosen != NULL;
-    HN_EACH(each, unit->meanings) {
-        word = fits && each->macro ? word_of(macro, each->name) : NULL;
-        if (word == NULL)
+    struct hn_draft_name words = {.name = name, .own = own, .has_preset = true};
+    HN_EACH(each, draft->unit->meanings) {
+        const char *space = each->macro || each->space == NULL ? "" : each->space;
+        const char *full = HN_DRAFT_TEXT(draft, "%s%s", space, each->name);
+        const char *word = full + strlen(prefix);
+        if (strncmp(full, prefix, strlen(prefix)) != 0 || !hn_text_is_word(word) ||
+            hn_draft_find(draft, word) != NULL)
             continue;
-        fits = hn_draft_find(draft, word) == NULL && hn_unit_meaning(unit, word, 0) == NULL &&
-               !hn_is_digit(word[0]);
+        word = hn_is_like(word, "yaml") ? HN_DRAFT_TEXT(draft, "\"%s\"", word) : word;
         *HN_GROW(words.values) = hn_word(word);
-        words.has_preset |= strcmp(word, chosen) == 0;
+        if (words.values.count == 1 || strcmp(full, chosen) == 0)
+            words.preset = hn_word(word);
     }
-    if (fits && words.has_preset)
-        *HN_GROW(draft->names) = words;
-    else
-        free(words.values.items);
-    return chosen != NULL;
+    if (words.values.count == 0)
+        return NULL;
+    *HN_GROW(draft->names) = words;
+    return HN_DRAFT_TEXT(draft, "%s%s", prefix, name);
 }
 
 /* Whether the kernel, its head or block, a function of the device or a constant has the name. */
@@ -187,13 +182,16 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
     HN_EACH_AT(i, unit, draft->kernel->body, name) /* "if (x >= NX || y >= NY)" */
-        refused |= is_extent(name) && (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
+        refused |= hn_is_like(name, "extent") &&
+                   (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
                    HN_HAS(unit, (struct hn_tokens){i - 10, i}, "if");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, name) { /* "weights[N] = {1, 2, 1}" */
         size_t open = i + 2 + hn_at(unit, i + 2, "=");
         refused |= hn_at(unit, i + 1, "]") && hn_at(unit, open, "{") &&
                    HN_HAS(unit, hn_inside(unit, open), ",");
     }
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
+        refused |= HN_HAS(unit, ((struct hn_tokens){i, hn_find(unit, HN_FROM(i), ";")}), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
                !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
     for (size_t i = 0; !own && i < unit->tokens.count; i++) {
@@ -215,8 +213,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         int64_t number;
         bool word = false;
         HN_EACH(macro, unit->meanings)
-            word |= word_of(macro, name) != NULL &&
-                    word_of(macro, hn_text_at(unit, macro->body.begin)) != NULL;
+            word |= has_word(unit, macro, name);
         if (meaning->guarded != guarded || meaning->parameters.end > meaning->parameters.begin ||
             hn_draft_find(draft, name) != NULL || word ||
             (!derived && meaning->body.end > meaning->body.begin + 1))
@@ -224,7 +221,10 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         /* A macro may be of a third axis that the source has no use for. */
         bool idle = draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z' &&
                     !HN_HAS(unit, HN_FROM(meaning->body.end), name);
-        if ((guarded && add_words(draft, meaning)) || HN_HAS(unit, meaning->body, "?") ||
+        const char *chosen = hn_text_at(unit, meaning->body.begin);
+        if ((has_word(unit, meaning, chosen) &&
+             add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != NULL) ||
+            HN_HAS(unit, meaning->body, "?") ||
             !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
@@ -278,8 +278,10 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = HN_MEANING(unit, i);
-        bool inner = known && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
-        bool inside = own != NULL && own->scope.begin > 0 && (own->given || own->constant);
+        bool inside = own != NULL && own->body.end > own->body.begin &&
+                      (own->given || (own->constant && own->scope.begin > 0));
+        bool inner =
+            known && !inside && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         closing += hn_at(unit, i, "<");
         closing -= hn_at(unit, i, ">");
         draft->instances_are_known &= known;
@@ -290,19 +292,6 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     }
     draft->instances_are_known &= item.end > item.begin;
     return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
-}
-
-/* The function object of that type which the kernel calls; NULL: there is none. */
-static struct hn_kernel_argument *find_called(const struct hn_draft *draft, const char *type)
-{
-    struct hn_kernel_argument *each = draft->kernel->arguments;
-    for (size_t i = draft->kernel->argument_count; i > 0; i--, each++) {
-        size_t use = hn_find(draft->unit, draft->kernel->body, each->name);
-        if (!each->pointer && strcmp(each->type_name, type) == 0 &&
-            hn_at(draft->unit, use + 1, "("))
-            return each;
-    }
-    return NULL;
 }
 
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
@@ -319,10 +308,10 @@ static void choose_template(struct hn_draft *draft)
         strstr(draft->capture != NULL ? draft->capture->head.kernel : "", own_name);
     captured = captured != NULL ? captured + strlen(own_name) : NULL;
     draft->instances =
-        hn_need_block(&draft->unit->memory, kernel->parameter_count, sizeof *draft->instances);
+        hn_need_block(&draft->unit->memory, kernel->parameters.count, sizeof *draft->instances);
     draft->instances_are_known = draft->given->end > 0 || captured != NULL;
-    for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const struct hn_kernel_parameter *declared = &kernel->parameters[i];
+    for (size_t i = 0; i < kernel->parameters.count; i++) {
+        const struct hn_kernel_parameter *declared = &kernel->parameters.items[i];
         struct hn_tokens item = draft->given[i].end > 0 ? draft->given[i] : declared->preset;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
             struct hn_draft_name *value = hn_draft_add(
@@ -339,7 +328,11 @@ static void choose_template(struct hn_draft *draft)
             draft->instances[i] = value->name;
         } else if (declared->kind == HN_PARAMETER_TYPE) {
             struct hn_kernel_argument own = draft->unit->functor;
-            struct hn_kernel_argument *called = find_called(draft, declared->name);
+            struct hn_kernel_argument *called = NULL;
+            HN_EACH(each, kernel->arguments)
+                if (!each->pointer && strcmp(each->type_name, declared->name) == 0 &&
+                    hn_at(draft->unit, hn_find(draft->unit, kernel->body, each->name) + 1, "("))
+                    called = each;
             bool index = hn_is_like(declared->name, "index");
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
@@ -352,8 +345,13 @@ static void choose_template(struct hn_draft *draft)
                 own.name = called->name;
                 *called = own;
             }
-        } else if (item.end > item.begin && !is_open(draft->unit, item.begin, 4)) {
-            draft->instances[i] = given_type(draft, item, "", 4);
+        } else {
+            const char *given = given_type(draft, item, "", 4);
+            draft->instances[i] =
+                add_words(draft, declared->name, hn_draft_free_name(draft, declared->name),
+                          HN_DRAFT_TEXT(draft, "%s::", declared->type), given);
+            if (draft->instances[i] == NULL && given[0] != '\0')
+                draft->instances[i] = given;
         }
         draft->instances_are_known &= draft->instances[i] != NULL;
     }
@@ -386,25 +384,24 @@ const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     const char *text = kernel->overloaded ? "(void (*)(" : "";
-    if (kernel->parameter_count > 0 && draft->instances == NULL)
+    if (kernel->parameters.count > 0 && draft->instances == NULL)
         return NULL;
-    if (kernel->parameter_count == 0 && !kernel->overloaded &&
+    if (kernel->parameters.count == 0 && !kernel->overloaded &&
         strcmp(kernel->mangled, kernel->name) == 0)
         return kernel->name;
     /* One of several of its name is told by its type, a template by its arguments. */
-    for (size_t i = 0; kernel->overloaded && i < kernel->argument_count; i++)
-        text =
-            HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "", kernel->arguments[i].spelled);
+    for (size_t i = 0; kernel->overloaded && i < kernel->arguments.count; i++)
+        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "",
+                             kernel->arguments.items[i].spelled);
     text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s", text, kernel->overloaded ? "))" : "",
-                         kernel->parameter_count == 0 ? "&" : "", kernel->scope, kernel->name);
-    for (size_t i = 0; i < kernel->parameter_count; i++) {
-        const char *type = kernel->parameters[i].type, *instance = draft->instances[i];
+                         kernel->parameters.count == 0 ? "&" : "", kernel->scope, kernel->name);
+    for (size_t i = 0; i < kernel->parameters.count; i++) {
+        const char *instance = draft->instances[i];
         if (instance == NULL)
-            instance = HN_DRAFT_TEXT(draft, "(%s%s)0",
-                                     strchr(type, ':') == NULL ? kernel->scope : "", type);
+            instance = HN_DRAFT_TEXT(draft, "(%s)0", kernel->parameters.items[i].type);
         text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "<", instance);
     }
-    return kernel->parameter_count > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
+    return kernel->parameters.count > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
 /* As configs have it. */
@@ -422,19 +419,18 @@ static struct passed passed_as(const struct hn_draft *draft,
 {
     const struct hn_kernel *kernel = draft->kernel;
     const char *name = declared->type_name, *instance = NULL;
-    const struct hn_kernel_argument *fields = declared->fields;
     /* Of all fields of a structure; NULL: there are none, or of several types. */
-    const char *common = declared->field_count > 0 ? fields[0].type : NULL;
-    for (size_t i = 0; i < declared->field_count; i++)
-        if (fields[i].pointer || fields[i].type[0] == '\0' ||
-            strcmp(fields[i].type, fields[0].type) != 0)
+    const char *common = declared->fields.count > 0 ? declared->fields.items->type : NULL;
+    HN_EACH(each, declared->fields)
+        if (each->pointer || each->type[0] == '\0' ||
+            strcmp(each->type, declared->fields.items->type) != 0)
             common = NULL;
     const char *field = common != NULL ? common : "uint8";
     char of_template[HN_TYPE_SIZE];
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
     size_t which;
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
-        which < kernel->parameter_count)
+        which < kernel->parameters.count)
         instance = draft->instances[which];
     passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
     if (declared->pointer)
@@ -445,14 +441,10 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
              instance == NULL &&
-             (declared->bytes > 0 || (declared->field_count > 0 && !declared->hides)))
+             (declared->bytes > 0 || (declared->fields.count > 0 && !declared->hides)))
         passed.as = STRUCTURE; /* a vector, too */
     if (declared->type[0] != '\0')
         return passed;
-    const struct hn_meaning *alias =
-        hn_unit_meaning(draft->unit, instance != NULL ? instance : "", 0);
-    if (alias != NULL && alias->given) /* "typedef float real;" */
-        instance = hn_unit_text(draft->unit, alias->body);
     if (instance != NULL && hn_type_of_c(instance, of_template)) {
         passed.type = HN_DRAFT_TEXT(draft, "%s", of_template);
     } else if (declared->pointer && declared->bytes > 0) {
@@ -470,9 +462,9 @@ static struct passed passed_as(const struct hn_draft *draft,
 /* Whether the config sets each field of a structure; many numbers are a buffer's. */
 static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    bool any = declared->field_count > 0 && (declared->bytes <= 0 || declared->field_count <= 8);
-    for (size_t i = 0; i < declared->field_count; i++)
-        any |= declared->fields[i].pointer;
+    bool any = declared->fields.count > 0 && (declared->bytes <= 0 || declared->fields.count <= 8);
+    HN_EACH(field, declared->fields)
+        any |= field->pointer;
     return any && !declared->hides && declared->record[0] != '\0' && draft->capture == NULL &&
            passed_as(draft, declared).as == STRUCTURE;
 }
@@ -533,7 +525,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
     struct hn_draft_argument argument = {.name = name, .type = passed.type};
     const struct hn_draft_name *size = hn_draft_find(draft, name);
     const char *question =
-        declared->field_count == 0
+        declared->fields.count == 0
             ? ": which type?"
             : " has fields of several types; without a `file` its bytes are random";
     /* Whether the kernel's body tells its role. */
@@ -576,13 +568,13 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
 {
     const char *text = "fields: {";
     struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
-    for (size_t i = 0; i < draft->kernel->parameter_count; i++)
+    for (size_t i = 0; i < draft->kernel->parameters.count; i++)
         if (draft->instances[i] != NULL)
             whole.type =
                 hn_draft_replace(draft, whole.type, HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", i),
                                  draft->instances[i]);
-    for (size_t i = 0; i < declared->field_count; i++) {
-        const struct hn_kernel_argument *field = &declared->fields[i];
+    HN_EACH(field, declared->fields) {
+        size_t i = (size_t)(field - declared->fields.items);
         const struct hn_draft_name *size = hn_draft_find(draft, last_name(field->name));
         const char *value = size != NULL ? size->name : "1",
                    *quote = strchr(field->name, '[') != NULL ? "\"" : "";
@@ -613,8 +605,8 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
     const struct hn_kernel *kernel = draft->kernel;
     size_t last = SIZE_MAX;
     bool written = false;
-    for (size_t i = 0; i < kernel->argument_count; i++) {
-        const struct hn_kernel_argument *each = &kernel->arguments[i];
+    HN_EACH(each, kernel->arguments) {
+        size_t i = (size_t)(each - kernel->arguments.items);
         if (has_fields(draft, each))
             add_structure(draft, each);
         else
@@ -628,7 +620,7 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
                 "%s: kernel '%s' has no argument that it could write to; its results have to be "
                 "there to be compared%s",
                 draft->unit->path, kernel->name,
-                kernel->parameter_count == 0
+                kernel->parameters.count == 0
                     ? ""
                     : "; where a lambda captures them, write a kernel that is passed them");
     } else if (!written) {
@@ -643,7 +635,8 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
 {
     int64_t number;
     HN_EACH(macro, draft->unit->meanings)
-        if (macro->macro && macro->guarded == guarded && is_extent(macro->name) &&
+        if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
+            macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
             hn_draft_constant(draft, macro->body, HN_OF_NOTHING, &number) && number >= least_size &&
             (guarded || (is_used(draft, macro->name) &&
                          !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
@@ -659,15 +652,15 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
 {
     const char *name = last_name(declared->name);
     struct passed passed = passed_as(draft, declared);
-    for (size_t i = 0; i < declared->field_count && has_fields(draft, declared); i++)
-        add_size(draft, &declared->fields[i]);
+    for (size_t i = 0; i < declared->fields.count && has_fields(draft, declared); i++)
+        add_size(draft, &declared->fields.items[i]);
     if (passed.as != SCALAR || !hn_is_like(passed.type, "whole") ||
         hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
         return;
     /* Or a free name where configs mean something by it. */
     const char *own = hn_is_like(name, "reserved") ? hn_draft_free_name(draft, name) : name;
     struct hn_draft_name *size = hn_draft_add(draft, own, name, true);
-    size->is_extent = is_extent(name);
+    size->is_extent = hn_is_like(name, "extent");
     /* Where there are rows they follow one another. */
     size->preset = hn_integer(hn_is_like(name, "pitch") ? 0 : 1);
 }
@@ -678,10 +671,10 @@ static void choose_sizes(struct hn_draft *draft)
     const size_t before = draft->names.count;
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
-        if (missing->compared_count == 0 && is_extent(missing->name))
+        if (missing->compared_count == 0 && hn_is_like(missing->name, "extent"))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
-    for (size_t i = 0; i < draft->kernel->argument_count; i++)
-        add_size(draft, &draft->kernel->arguments[i]);
+    HN_EACH(each, draft->kernel->arguments)
+        add_size(draft, each);
     /* What the source fixes stands for no more than itself. */
     HN_EACH(each, draft->names)
         any |= each->is_extent;
@@ -745,7 +738,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
         draft->template_todo =
             HN_DRAFT_LINE(draft, "put beside it, or in a folder of -I:%s", unit->absent);
     draft->entry = hn_draft_entry(draft);
-    if (kernel->parameter_count > 0 && !draft->instances_are_known && draft->entry_todo == NULL)
+    if (kernel->parameters.count > 0 && !draft->instances_are_known && draft->entry_todo == NULL)
         draft->entry_todo = "are these the types and values to instantiate it with?";
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)

@@ -433,7 +433,7 @@ static void add_argument(struct import *import, const json_t *json)
     bool word = name != NULL && hn_text_is_word(name), constant = has(json, "MemType", "Constant");
     /* Of more arguments than the kernel has, those in constant memory are none of it. */
     symbol |= constant && !scalar && draft->kernel != NULL &&
-              draft->kernel->argument_count < json_array_size(import->arguments);
+              draft->kernel->arguments.count < json_array_size(import->arguments);
     if (has(json, "MemoryType", "Local") || (symbol && !word))
         return;
     bool usable = word && !constant;

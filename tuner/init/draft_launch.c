@@ -47,7 +47,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     static const char *const fields[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
     struct hn_unit *unit = draft->unit;
-    size_t wanted = draft->kernel->argument_count, call = kernel, open;
+    size_t wanted = draft->kernel->arguments.count, call = kernel, open;
     struct hn_tokens *passed = draft->passed, *end = passed + wanted;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
         return;
@@ -103,14 +103,14 @@ void hn_draft_find_launch(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const struct hn_kernel *kernel = draft->kernel;
-    draft->passed = hn_need_block(&unit->memory, kernel->argument_count, sizeof *draft->passed);
-    draft->given = hn_need_block(&unit->memory, kernel->parameter_count + 1, sizeof *draft->given);
+    draft->passed = hn_need_block(&unit->memory, kernel->arguments.count, sizeof *draft->passed);
+    draft->given = hn_need_block(&unit->memory, kernel->parameters.count + 1, sizeof *draft->given);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
         bool angles = hn_at(unit, i + 1, "<");
         if (i == kernel->head.end || in_kernel(draft, i))
             continue;
         if (angles && draft->given->end == 0)
-            split(unit, hn_inside(unit, i + 1), draft->given, kernel->parameter_count);
+            split(unit, hn_inside(unit, i + 1), draft->given, kernel->parameters.count);
         read_launch(draft, i, angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
@@ -122,7 +122,7 @@ void hn_draft_find_launch(struct hn_draft *draft)
     HN_EACH_AT(i, unit, HN_EVERYWHERE, HN_DRAFT_TEXT(draft, "\"%s\"", kernel->mangled))
         HN_EACH_AT(use, unit, HN_EVERYWHERE, hn_at(unit, i - 5, "&") ? hn_text_at(unit, i - 4) : "")
             read_launch(draft, use, use + 1);
-    for (size_t i = 0; i < kernel->argument_count; i++)
+    for (size_t i = 0; i < kernel->arguments.count; i++)
         if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
             draft->passed[i].begin = draft->passed[i].end - 1;
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
@@ -142,12 +142,12 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
 {
     const struct hn_kernel *kernel = draft->kernel;
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
-    for (size_t i = 0; i < kernel->parameter_count; i++)
+    for (size_t i = 0; i < kernel->parameters.count; i++)
         if (strcmp(single(draft, draft->given[i]), name) == 0 &&
-            kernel->parameters[i].kind <= HN_PARAMETER_BOOLEAN)
+            kernel->parameters.items[i].kind <= HN_PARAMETER_BOOLEAN)
             return draft->instances[i];
-    for (size_t i = 0; i < kernel->argument_count; i++) {
-        const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments[i].name);
+    for (size_t i = 0; i < kernel->arguments.count; i++) {
+        const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments.items[i].name);
         for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
             struct hn_tokens value = value_of(draft, draft->passed[i], steps);
             const struct hn_meaning *passed = HN_MEANING(draft->unit, value.begin);
@@ -225,9 +225,9 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
     /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
     if (found == NULL && of_block && (dot != NULL || own == NULL))
         return axis < 3 ? draft->block[axis] : NULL;
-    for (size_t i = 0; i < draft->kernel->argument_count && dot != NULL; i++)
+    for (size_t i = 0; i < draft->kernel->arguments.count && dot != NULL; i++)
         if (hn_at(draft->unit, token,
-                  in_kernel(draft, token) ? draft->kernel->arguments[i].name
+                  in_kernel(draft, token) ? draft->kernel->arguments.items[i].name
                                           : single(draft, draft->passed[i])))
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
@@ -448,7 +448,7 @@ static bool take_block(struct hn_draft *draft, bool *sized)
 static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
 {
     struct hn_tokens given = value_of(draft, draft->passed[index], DEEPEST);
-    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[index].name);
+    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments.items[index].name);
     const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
     if (size != NULL && own != NULL && own->first.end > own->first.begin) {
         given = own->first;
@@ -462,7 +462,9 @@ static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_val
 static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_tokens bytes)
 {
     size_t at = hn_find(unit, bytes, "sizeof");
-    size_t behind = at != SIZE_MAX ? hn_behind(unit, at + 1, bytes.end) : bytes.end;
+    size_t behind = at == SIZE_MAX             ? bytes.end
+                    : hn_at(unit, at + 1, "*") ? at + 3 /* "n * sizeof *x" */
+                                               : hn_behind(unit, at + 1, bytes.end);
     if (at == bytes.begin && hn_at(unit, behind, "*"))
         return (struct hn_tokens){behind + 1, bytes.end};
     bool last = behind == bytes.end && hn_at(unit, at - 1, "*");
@@ -474,7 +476,7 @@ static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_token
  */
 static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
 {
-    bool sized = strcmp(draft->kernel->arguments[argument].type_name, "void") != 0;
+    bool sized = strcmp(draft->kernel->arguments.items[argument].type_name, "void") != 0;
     const struct hn_unit *unit = draft->unit;
     const struct hn_meaning *own = NULL;
     struct hn_tokens passed = draft->passed[argument], parts[2], count = {0, 0};
@@ -502,7 +504,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
 
 const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
-    if (!draft->kernel->arguments[index].pointer)
+    if (!draft->kernel->arguments.items[index].pointer)
         return scalar_at(draft, index, &(struct hn_value){0});
     const char *count = hn_draft_translate(draft, allocated(draft, index));
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
@@ -529,8 +531,8 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
 static void read_passed(struct hn_draft *draft)
 {
     struct hn_value value;
-    for (size_t i = 0; i < draft->kernel->argument_count; i++) {
-        struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments[i].name);
+    for (size_t i = 0; i < draft->kernel->arguments.count; i++) {
+        struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments.items[i].name);
         const char *text = size != NULL ? scalar_at(draft, i, &value) : NULL;
         if (text == NULL || strcmp(text, size->name) == 0)
             continue;
@@ -692,10 +694,10 @@ void hn_draft_bound_threads(struct hn_draft *draft)
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    for (size_t i = 0; i < draft->kernel->parameter_count; i++) {
+    for (size_t i = 0; i < draft->kernel->parameters.count; i++) {
         const char *given = named(draft, single(draft, draft->given[i]), false);
         const char *own = draft->instances[i];
-        if (given != NULL && draft->kernel->parameters[i].kind == HN_PARAMETER_NUMBER &&
+        if (given != NULL && draft->kernel->parameters.items[i].kind == HN_PARAMETER_NUMBER &&
             strcmp(given, own) != 0)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
     }
@@ -852,7 +854,8 @@ void hn_draft_read_launch(struct hn_draft *draft)
         draft->elements = HN_DRAFT_TEXT(draft, "%d", 1 << 22);
     /* A square or a cube has one extent. */
     for (int axis = 1; count == 1 && axis < draft->dimensions; axis++)
-        draft->elements = hn_times(draft->unit, draft->elements, extent_of(draft, axis));
+        if (strcmp(draft->grid[axis], "1") != 0)
+            draft->elements = hn_times(draft->unit, draft->elements, extent_of(draft, axis));
     /* A few million elements in all. */
     count = count == 1 ? draft->dimensions : count;
     HN_EACH(size, draft->names)

@@ -203,6 +203,10 @@ static void read_tokens(struct reading *reading)
         token->text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i]));
         token->begin = offset_of(reading, clang->getTokenLocation(reading->tree, tokens[i]));
         token->end = token->begin + strlen(token->text);
+        const char *mark = hn_is_digit(token->text[0]) ? strchr(token->text, '\'') : NULL;
+        for (; mark != NULL; mark = strchr(token->text, '\'')) /* "10'000" */
+            token->text = hn_need_format(&unit->memory, "%.*s%s", (int)(mark - token->text),
+                                         token->text, mark + 1);
         token->starts = behind == 0;
         for (size_t c = behind; c < token->begin; c++)
             token->starts |= unit->text[c] == '\n' && (c == 0 || unit->text[c - 1] != '\\');
@@ -397,8 +401,11 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
+    const char *space = reading->function.begin > 0 ? NULL : reading->scope;
+    if (listed && !unnamed)
+        space = hn_need_format(&unit->memory, "%s::", keep(reading, clang->getTypeSpelling(type)));
     struct hn_meaning own = {.name = name,
-                             .space = reading->function.begin > 0 ? NULL : reading->scope,
+                             .space = space,
                              .body = body,
                              .scope = reading->function,
                              .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
@@ -520,14 +527,14 @@ static void add_field(struct reading *reading, CXType type, const char *path)
         return;
     }
     read_type(reading, type, &field);
-    bool within = field.fields != NULL && !field.pointer &&
+    bool within = field.fields.items != NULL && !field.pointer &&
                   (field.type[0] == '\0' || strchr(field.type, 'x') != NULL);
-    size_t count = within ? field.field_count : 1;
-    whole->hides |= (within && field.hides) || whole->field_count + count > MOST_FIELDS ||
+    size_t count = within ? field.fields.count : 1;
+    whole->hides |= (within && field.hides) || whole->fields.count + count > MOST_FIELDS ||
                     canonical.kind == CXType_DependentSizedArray;
-    for (size_t i = 0; i < count && whole->field_count < MOST_FIELDS; i++) {
-        struct hn_kernel_argument *added = &whole->fields[whole->field_count++];
-        *added = within ? field.fields[i] : field;
+    for (size_t i = 0; i < count && whole->fields.count < MOST_FIELDS; i++) {
+        struct hn_kernel_argument *added = &whole->fields.items[whole->fields.count++];
+        *added = within ? field.fields.items[i] : field;
         take_given(reading, added);
         if (within && path[0] != '\0')
             added->name = hn_need_format(memory, "%s.%s", path, added->name);
@@ -577,11 +584,11 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
         (argument->pointer && outer != NULL))
         return;
-    argument->fields = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument->fields);
+    argument->fields.items = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument);
     reading->whole = argument;
     clang->visitChildren(declared, read_field, reading);
     /* An instance has no children of its own. */
-    if (argument->field_count == 0 && canonical.kind == CXType_Record)
+    if (argument->fields.count == 0 && canonical.kind == CXType_Record)
         clang->visitChildren(clang->getSpecializedCursorTemplate(declared), read_field, reading);
     reading->whole = outer;
     /* Some versions of clang leave its namespaces out. */
@@ -594,7 +601,7 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
 {
     const struct hn_clang *clang = &reading->clang;
-    struct hn_kernel_parameter *parameter = &kernel->parameters[kernel->parameter_count++];
+    struct hn_kernel_parameter *parameter = &kernel->parameters.items[kernel->parameters.count++];
     CXType type = clang->getCursorType(cursor);
     int kind = clang->getCanonicalType(type).kind;
     struct hn_tokens whole = extent_of(reading, cursor);
@@ -609,6 +616,8 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
                       : !number                                     ? HN_PARAMETER_OTHER
                       : kind == CXType_Bool                         ? HN_PARAMETER_BOOLEAN
                                                                     : HN_PARAMETER_NUMBER;
+    if (kind == CXType_Enum)
+        parameter->type = keep(reading, clang->getTypeSpelling(clang->getCanonicalType(type)));
     /* All of it, also where clang does not know what it names. */
     struct hn_tokens list = {name + 2, hn_inside(reading->unit, kernel->head.begin + 1).end};
     if (hn_at(reading->unit, name + 1, "="))
@@ -657,8 +666,8 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read->scope = reading->scope;
         read->head = head;
         read->body = body;
-        read->parameters = hn_need_block(&unit->memory, most, sizeof *read->parameters);
-        read->arguments = hn_need_block(&unit->memory, most, sizeof *read->arguments);
+        read->parameters.items = hn_need_block(&unit->memory, most, sizeof *read->parameters.items);
+        read->arguments.items = hn_need_block(&unit->memory, most, sizeof *read->arguments.items);
     }
     HN_EACH(other, unit->kernels)
         if (kernel && other != read && strcmp(other->name, read->name) == 0 &&
@@ -666,14 +675,14 @@ static void read_function(struct reading *reading, CXCursor cursor)
             read->overloaded = other->overloaded = true;
     reading->kernel = read;
     reading->clang.visitChildren(cursor, read_declaration, reading);
-    for (size_t i = 0; read != NULL && i < read->argument_count; i++) {
-        struct hn_kernel_argument *each = &read->arguments[i], *field = each->fields;
-        if (each->pointer)
-            note_uses(unit, read, each->name, NULL, each, 0);
-        for (; !each->pointer && field < each->fields + each->field_count; field++)
-            if (field->pointer)
-                note_uses(unit, read, each->name, field->name, field, 0);
-    }
+    if (kernel)
+        HN_EACH(each, read->arguments) {
+            if (each->pointer)
+                note_uses(unit, read, each->name, NULL, each, 0);
+            HN_EACH(field, each->fields)
+                if (field->pointer && !each->pointer)
+                    note_uses(unit, read, each->name, field->name, field, 0);
+        }
     reading->function = outer;
     reading->kernel = NULL;
 }
@@ -718,8 +727,9 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         reading->scope = outer;
         return CXChildVisit_Continue;
     }
-    if (kind == CXCursor_CXXMethod && reading->unit->functor.record == NULL &&
-        parent.kind != CXCursor_ClassTemplate && strcmp(name, "operator()") == 0)
+    if ((kind == CXCursor_CXXMethod || kind == CXCursor_FunctionTemplate) &&
+        reading->unit->functor.record == NULL && parent.kind != CXCursor_ClassTemplate &&
+        strcmp(name, "operator()") == 0)
         read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
         kind == CXCursor_CXXMethod || kind == CXCursor_Constructor) {
@@ -729,8 +739,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (kind == CXCursor_VarDecl || kind == CXCursor_FieldDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
-        size_t count = ++reading->kernel->argument_count;
-        struct hn_kernel_argument *argument = &reading->kernel->arguments[count - 1];
+        size_t count = ++reading->kernel->arguments.count;
+        struct hn_kernel_argument *argument = &reading->kernel->arguments.items[count - 1];
         argument->name =
             name[0] != '\0' ? name : hn_need_format(&reading->unit->memory, "argument_%zu", count);
         argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));
@@ -900,16 +910,12 @@ static enum hn_status open_clang(struct hn_clang *clang, struct hn_error *err)
 #undef X
     };
     struct hn_error why;
-    enum hn_status status = hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols,
-                                            &clang->library, &why);
-    if (status == HN_ERUN)
-        return hn_fail(err, HN_ERUN, "HONE_LIBCLANG, with which sources are read: %s", why.message);
-    if (status != HN_OK)
-        return hn_fail(
-            err, HN_ERUN,
-            "sources are read with libclang, which is not found: looked for it in the "
-            "loader's path, folders of LLVM and Python environments; `apt-get install "
-            "libclang1` or `pip install libclang` brings it, HONE_LIBCLANG names a file");
+    if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols, &clang->library,
+                        &why) != HN_OK)
+        return hn_fail(err, HN_ERUN,
+                       "HONE_LIBCLANG, with which sources are read: %s; `apt-get install "
+                       "libclang1` or `pip install libclang` brings it",
+                       why.message);
     return HN_OK;
 }
 

@@ -24,6 +24,10 @@ struct hn_tokens {
     size_t begin, end;
 };
 
+#define HN_GROWING(type) struct { type *items; size_t count; }
+/* The next free place, zeroed. */
+#define HN_GROW(list) HN_NEXT((list).items, (list).count)
+
 /* A template's own type, before its number: clang's canonical name. */
 #define HN_TEMPLATE_TYPE "type-parameter-0-"
 
@@ -32,8 +36,7 @@ struct hn_kernel_argument {
     const char *spelled;          /* the whole type: "const float *" */
     char type[HN_TYPE_SIZE];      /* of an element, as configs name it; "": none of theirs */
     const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
-    struct hn_kernel_argument *fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
-    size_t field_count;
+    HN_GROWING(struct hn_kernel_argument) fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
     bool hides;                   /* not all of them are there, or can be named */
     int64_t bytes;                /* of an element; not positive: not known */
     bool pointer, constant;       /* constant: what it points to */
@@ -52,9 +55,8 @@ struct hn_kernel_parameter {
 struct hn_kernel {
     const char *name, *mangled, *scope; /* mangled: its name where it is extern "C"; scope: "demo::" or "" */
     bool overloaded;
-    struct hn_kernel_parameter *parameters;
-    struct hn_kernel_argument *arguments;
-    size_t parameter_count, argument_count;
+    HN_GROWING(struct hn_kernel_parameter) parameters;
+    HN_GROWING(struct hn_kernel_argument) arguments;
     struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
 };
 
@@ -82,10 +84,6 @@ struct hn_function {
     struct hn_tokens body;
     bool device, host; /* device: a macro, too; neither: a kernel */
 };
-
-#define HN_GROWING(type) struct { type *items; size_t count; }
-/* The next free place, zeroed. */
-#define HN_GROW(list) HN_NEXT((list).items, (list).count)
 
 struct hn_unit {
     char *path, *text;
