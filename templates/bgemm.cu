@@ -60,15 +60,15 @@
 #ifndef RASTER // rows of tiles, or of clusters of them, that are gone through together
 #define RASTER 1
 #endif
-#ifndef SPLIT_K // so many blocks share the steps of k of a tile
-#define SPLIT_K 1
-#endif
-#ifndef FINISH // what is found is C; or is added up by the tile's last block; or by the blocks of a cluster of SPLIT_K
+#ifndef FINISH // what is found is C; or blocks that share a tile add up: the last of them does, or clusters of so many
 #define FINISH_store 1
 #define FINISH_last_block 2
-#define FINISH_cluster 3
+#define FINISH_cluster2 3
+#define FINISH_cluster4 4
+#define FINISH_cluster8 5
 #define FINISH FINISH_store
 #endif
+#define BY_CLUSTERS (FINISH != FINISH_store && FINISH != FINISH_last_block)
 #ifndef STORE // by threads, or through C_BUFFERS of shared memory each consumer by tensor maps
 #define STORE_direct 1
 #define STORE_tma 2
@@ -99,6 +99,23 @@
 #include "bgemm_load.cuh"
 #include "bgemm_finish.cuh"
 #include "bgemm_lines.cuh"
+
+// `splits` blocks, which the launch says, share the steps of k of a tile.
+__device__ __forceinline__ int works(const sizes &all, int splits) { return clusters_m(all) * clusters_n(all) * splits; }
+__device__ __forceinline__ int over_splits(int number, int splits)
+{
+    return BY_CLUSTERS ? number >> __popc(splits - 1) : number / splits; // by clusters a power of two
+}
+__device__ __forceinline__ place work_of(const sizes &all, int splits, int work, int rank)
+{
+    const int number = over_splits(work, splits);
+    place tile = place_of(all, number, rank);
+    const int share = over_splits(tile.steps, splits), more = tile.steps - splits * share;
+    tile.split = work - number * splits;
+    tile.first = (tile.split * share + min(tile.split, more)) * stage_depth;
+    tile.steps = share + (tile.split < more);
+    return tile;
+}
 
 // What the producer has initialised. It goes on at once.
 __device__ __forceinline__ void wait_for_barriers(bool is_producer)
@@ -157,11 +174,12 @@ __device__ __forceinline__ void multiply(float (&all)[tall_blocks][sums], unsign
 extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     bgemm(const __grid_constant__ tensor_map A_map, const __grid_constant__ tensor_map B_map,
           const __grid_constant__ tensor_map C_map, c_type *C, const c_type *D, const c_type *bias, float alpha,
-          float *partial, unsigned *done, int rows, int columns, int depth)
+          float *partial, unsigned *done, int rows, int columns, int depth, int shared_by)
 {
     extern __shared__ __align__(1024) unsigned char shared[];
     mbarrier *const full = (mbarrier *)(shared + barriers_at), *const empty = full + STAGES;
     const sizes all = {rows, columns, depth};
+    const int splits = FINISH == FINISH_store ? 1 : shared_by;
     const addends added = {D, bias, alpha};
     const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), consumer = warp / 4;
     const int rank = cluster_blocks > 1 ? cluster_rank() : 0;
@@ -190,8 +208,8 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     // In front of what consumers do, who wait for it: its code is fetched with what comes before.
     if (warp == CONSUMERS * 4) {
         wait_for_step_before(); // it may still be copying lines
-        for (int work = first; work < works(all); work += clusters) {
-            const place tile = place_of(all, work, rank);
+        for (int work = first; work < works(all, splits); work += clusters) {
+            const place tile = work_of(all, splits, work, rank);
 #pragma unroll 1
             for (int step = 0; step < tile.steps; ++step) {
                 load_stage(shared, full, empty, at, &A_map, &B_map, tile, tile.first + step * stage_depth, rank);
@@ -202,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
     }
     if (consumer == CONSUMERS) {
         __syncwarp();
-        if (FINISH == FINISH_cluster) { // when the consumers' sums are there, and when all have been read
+        if (BY_CLUSTERS) { // when the consumers' sums are there, and when all have been read
             cluster_synchronize();
             cluster_synchronize();
         }
@@ -218,8 +236,8 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
         const unsigned long long wide_matrix =
             wgmma_matrix((EXCHANGE ? a : b) + wide::offset(column, 0), wide::panel_bytes);
         int next = 0, turn = 0;
-        for (int work = first; work < works(all); work += clusters) {
-            const place tile = moved(place_of(all, work, rank), row, column);
+        for (int work = first; work < works(all, splits); work += clusters) {
+            const place tile = moved(work_of(all, splits, work, rank), row, column);
             if (SCHEDULE == SCHEDULE_pingpong) {
                 const bool own = turn % CONSUMERS == consumer;
                 if (!own) {
@@ -233,12 +251,12 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
             }
             float found[tall_blocks][sums];
             multiply(found, tall_matrix, wide_matrix, at, tile.steps, full, empty, rank, consumer,
-                     work + clusters < works(all));
-#if FINISH == FINISH_cluster
-            add_up_cluster(found, shared, C, added, all, tile, part);
+                     work + clusters < works(all, splits));
+#if BY_CLUSTERS
+            add_up_clusters(found, shared, partial, done, C, added, all, tile, splits, part);
 #else
             if (FINISH == FINISH_last_block &&
-                !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, part, consumer))
+                !add_up_splits(found, partial, done, (int *)(shared + flags_at) + consumer, tile, splits, part, consumer))
                 continue;
 #if STORE == STORE_tma
             store_by_boxes(found, shared + chunks_at + consumer * (C_BUFFERS * chunk_bytes), next, &C_map, added, all,

@@ -234,37 +234,44 @@ __device__ __forceinline__ float4 operator+(float4 a, float4 b)
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }
 
-// Blocks that share a tile leave their sums in `partial`, in the order of the threads; the last one adds up all of them,
-// always in the same order. Returns whether this is the last. Counters are 0 before and after.
-__device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], float *partial, unsigned *done, int *flag,
-                                              const place &tile, int part, int consumer)
+// Whether this is the last of so many blocks, what all of which have stored is there then. Counters are 0 before and after.
+__device__ __forceinline__ bool is_last_of(int blocks, unsigned *done, int *flag, int consumer)
 {
-    constexpr int words = tall_blocks * sums / 4 * 128;
-    float4 *const kept = (float4 *)partial + (size_t)tile.tile * SPLIT_K * sharing * words + threadIdx.x % 128;
-    const auto of_split = [&](int split) { return kept + (split * sharing + part) * words; };
+    __threadfence();
+    meet(consumer);
+    if (threadIdx.x % 128 == 0)
+        *flag = atomicInc(done, blocks - 1) == blocks - 1;
+    meet(consumer);
+    const bool last = *(volatile int *)flag;
+    meet(consumer);
+    if (last)
+        __threadfence();
+    return last;
+}
+
+// Blocks that share a tile leave their sums in `partial`, in the order of the threads; the last one adds up all of them,
+// always in the same order. Returns whether this is the last.
+__device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], float *partial, unsigned *done, int *flag,
+                                              const place &tile, int splits, int part, int consumer)
+{
+    constexpr int words = tall_blocks * sums / 4, at_once = words < 8 ? 8 / words : 1;
+    float4 *const kept = (float4 *)partial + (size_t)tile.tile * splits * sharing * words * 128 + threadIdx.x % 128;
+    const auto of_split = [&](int split) { return kept + (split * sharing + part) * words * 128; };
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
         for (int j = 0; j < sums; j += 4)
             __stcg(of_split(tile.split) + (i * sums + j) / 4 * 128,
                    make_float4(all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]));
-    __threadfence();
-    meet(consumer);
-    if (threadIdx.x % 128 == 0)
-        *flag = atomicInc(done + tile.tile * sharing + part, SPLIT_K - 1) == SPLIT_K - 1;
-    meet(consumer);
-    const bool last = *(volatile int *)flag;
-    meet(consumer);
-    if (!last)
+    if (!is_last_of(splits, done + tile.tile * sharing + part, flag, consumer))
         return false;
-    __threadfence();
 #pragma unroll
     for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
         for (int j = 0; j < sums; ++j)
             all[i][j] = 0;
-#pragma unroll 1
-    for (int split = 0; split < SPLIT_K; ++split)
+#pragma unroll at_once
+    for (int split = 0; split < splits; ++split)
 #pragma unroll
         for (int i = 0; i < tall_blocks; ++i)
 #pragma unroll
@@ -276,12 +283,15 @@ __device__ __forceinline__ bool add_up_splits(float (&all)[tall_blocks][sums], f
 }
 
 // Blocks of a cluster that share a tile add up, each a part of the words, from each other's shared memory, where stages were
-// before; and store what they found.
-#if FINISH == FINISH_cluster
-__device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][sums], unsigned char *shared, c_type *C,
-                                               const addends &added, const sizes &size, const place &tile, int part)
+// before; then, where several clusters share it, the last of them for each part by way of `partial`, always in the same
+// order. Who has found sums stores them.
+#if BY_CLUSTERS
+__device__ __forceinline__ void add_up_clusters(const float (&all)[tall_blocks][sums], unsigned char *shared,
+                                                float *partial, unsigned *done, c_type *C, const addends &added,
+                                                const sizes &size, const place &tile, int splits, int part)
 {
-    constexpr int words = tall_blocks * sums / 4, share = ceil_div(words, SPLIT_K);
+    constexpr int ranks = FINISH == FINISH_cluster2 ? 2 : FINISH == FINISH_cluster4 ? 4 : 8;
+    constexpr int words = tall_blocks * sums / 4, share = ceil_div(words, ranks);
     static_assert(words * 128 * sharing * 16 <= STAGES * stage_bytes, "sums fit where stages were");
     float4 *const kept = (float4 *)shared + part * words * 128 + threadIdx.x % 128;
     asm volatile("bar.sync %0, %1;" ::"n"(CONSUMERS + 1), "n"(CONSUMERS * 128) : "memory"); // all have read the stages
@@ -291,24 +301,46 @@ __device__ __forceinline__ void add_up_cluster(const float (&all)[tall_blocks][s
         for (int j = 0; j < sums; j += 4)
             kept[(i * sums + j) / 4 * 128] = make_float4(all[i][j], all[i][j + 1], all[i][j + 2], all[i][j + 3]);
     cluster_synchronize();
+    const int rank = tile.split % ranks, first = rank * share;
+    const auto has = [&](int i) { return words % ranks == 0 || first + i < words; };
     float4 total[share];
 #pragma unroll
     for (int i = 0; i < share; ++i) {
-        const int word = tile.split * share + i;
-        if (words % SPLIT_K != 0 && word >= words)
+        if (!has(i))
             break;
         total[i] = make_float4(0, 0, 0, 0);
 #pragma unroll
-        for (int rank = 0; rank < SPLIT_K; ++rank)
-            total[i] = total[i] + read_of_rank((const float *)(kept + word * 128), rank);
+        for (int other = 0; other < ranks; ++other)
+            total[i] = total[i] + read_of_rank((const float *)(kept + (first + i) * 128), other);
     }
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); // it has read
+    bool found = true;
+    if (FINISH == FINISH_cluster8 && splits > ranks) {
+        float4 *const left = (float4 *)partial + threadIdx.x % 128;
+        const auto of_split = [&](int split) {
+            return left + (((size_t)tile.tile * splits + split) * sharing + part) * share * 128;
+        };
+#pragma unroll
+        for (int i = 0; i < share; ++i)
+            if (has(i))
+                __stcg(of_split(tile.split) + i * 128, total[i]);
+        found = is_last_of(splits / ranks, done + (tile.tile * ranks + rank) * sharing + part,
+                           (int *)(shared + flags_at) + part, part);
+#pragma unroll
+        for (int i = 0; i < share; ++i) {
+            if (!found || !has(i))
+                break;
+            total[i] = make_float4(0, 0, 0, 0);
+#pragma unroll 4
+            for (int split = rank; split < splits; split += ranks)
+                total[i] = total[i] + __ldcg(of_split(split) + i * 128);
+        }
+    }
 #pragma unroll
     for (int i = 0; i < share; ++i) {
-        const int word = tile.split * share + i;
-        if (words % SPLIT_K != 0 && word >= words)
+        if (!found || !has(i))
             break;
-        const int down = word / (sums / 4) * 64, right = word % (sums / 4) * 8;
+        const int down = (first + i) / (sums / 4) * 64, right = (first + i) % (sums / 4) * 8;
         float sum[4] = {total[i].x, total[i].y, total[i].z, total[i].w};
         finish_four(sum, added, size, tile, down, right);
         if (size.n % 2 == 0)

@@ -84,7 +84,7 @@ constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at +
 
 struct place {
     int m, n;         // the tile's first row and column
-    int first, steps; // its first step of k, and how many stages of them
+    int first, steps; // the first step of k, and how many stages of them
     int tile, split;  // numbers
 };
 
@@ -98,20 +98,17 @@ __device__ __forceinline__ place moved(place tile, int row, int column)
 
 __device__ __forceinline__ int clusters_m(const sizes &all) { return ceil_div(all.m, BM * CLUSTER_M); }
 __device__ __forceinline__ int clusters_n(const sizes &all) { return ceil_div(all.n, BN * CLUSTER_N); }
-__device__ __forceinline__ int works(const sizes &all) { return clusters_m(all) * clusters_n(all) * SPLIT_K; }
 
-// The work of a block of such a rank in its cluster: tiles go in groups of RASTER rows, column by column within a group,
-// for the sake of the L2 cache. SPLIT_K blocks share the steps of k of a tile.
-__device__ __forceinline__ place place_of(const sizes &all, int work, int rank)
+// The tile, with all its steps of k, of a block of such a rank in its cluster: tiles go in groups of RASTER rows, column by
+// column within a group, for the sake of the L2 cache.
+__device__ __forceinline__ place place_of(const sizes &all, int number, int rank)
 {
-    const int split = work % SPLIT_K, number = work / SPLIT_K;
     const int group_tiles = RASTER * clusters_n(all), group = number / group_tiles, in_group = number % group_tiles;
     const int height = RASTER == 1 ? 1 : min(RASTER, clusters_m(all) - group * RASTER);
     const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
     const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
-    const int steps = max(1, ceil_div(all.k, stage_depth)), share = steps / SPLIT_K, more = steps % SPLIT_K;
-    return {tile_m * BM, tile_n * BN, (split * share + min(split, more)) * stage_depth, share + (split < more),
-            tile_m * clusters_n(all) * CLUSTER_N + tile_n, split};
+    const int steps = max(1, ceil_div(all.k, stage_depth));
+    return {tile_m * BM, tile_n * BN, 0, steps, tile_m * clusters_n(all) * CLUSTER_N + tile_n, 0};
 }
 
 #endif

@@ -50,7 +50,6 @@
 #define BIAS_columns 1
 #define PARTS 0
 #define PARTS_beside 1
-#define SPLIT_K 1
 #define STORE 1
 #define STORE_tma 1
 #include "wgmma.cuh"
