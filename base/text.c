@@ -165,15 +165,15 @@ bool hn_ends_in(const char *text, const char *const *ends)
     return *ends != NULL;
 }
 
-bool hn_text_has_word(const char *text, const char *word, size_t length)
+const char *hn_text_find_word(const char *text, const char *word, size_t length)
 {
     while (*text != '\0') {
         size_t here = hn_word_length(text);
         if (here == length && strncmp(text, word, length) == 0)
-            return true;
+            return text;
         text += here > 0 ? here : 1;
     }
-    return false;
+    return NULL;
 }
 
 /* Of words that are compared. */

@@ -50,8 +50,8 @@ const char *hn_text_find_not_utf8(const char *string);
 
 /* The letters, digits and '_' that the text begins with. */
 size_t hn_word_length(const char *text);
-/* Whether these bytes stand in the text as a word of C, no part of a longer one. */
-bool hn_text_has_word(const char *text, const char *word, size_t length);
+/* Where these bytes stand in the text as a word of C, no part of a longer one; NULL. */
+const char *hn_text_find_word(const char *text, const char *word, size_t length);
 
 /* Takes the next line off a text, without its end; false where there is none. */
 bool hn_text_line(const char **text, const char **line, size_t *length);

@@ -73,15 +73,12 @@ static int rank(const struct hn_value *value)
 int hn_value_compare(const void *first, const void *second)
 {
     const struct hn_value *a = first, *b = second;
-    if (rank(a) != rank(b))
-        return rank(a) < rank(b) ? -1 : 1;
-    if (a->type == HN_BOOLEAN)
-        return (int)a->boolean - (int)b->boolean;
-    if (a->type == HN_WORD) {
-        int order = strcmp(a->word, b->word);
+    int order = rank(a) - rank(b);
+    if (order == 0 && a->type == HN_WORD)
+        order = strcmp(a->word, b->word);
+    if (order != 0 || a->type == HN_WORD)
         return (order > 0) - (order < 0);
-    }
-    return compare_numbers(a, b);
+    return a->type == HN_BOOLEAN ? (int)a->boolean - (int)b->boolean : compare_numbers(a, b);
 }
 
 double hn_value_number(const struct hn_value *value)

@@ -476,8 +476,7 @@ static uint64_t counted_word(const unsigned char *bytes, enum hn_element element
 static int compare_vectors(const void *a, const void *b, void *context)
 {
     const unsigned *lanes = context;
-    const uint64_t *x = a;
-    const uint64_t *y = b;
+    const uint64_t *x = a, *y = b;
     for (unsigned i = 0; i < *lanes; i++)
         if (x[i] != y[i])
             return x[i] < y[i] ? -1 : 1;

@@ -81,7 +81,7 @@ static bool is_hidden(const struct scope *scope, const char *name)
             return true;
     return hn_text_is_among(name, (const char *const *)scope->plan->template_parameters,
                             scope->plan->template_parameter_count) &&
-           (scope->entry == NULL || hn_text_has_word(scope->entry, name, strlen(name)));
+           (scope->entry == NULL || hn_text_find_word(scope->entry, name, strlen(name)));
 }
 
 /* Of a name that may be pasted together nobody knows. */
@@ -89,7 +89,7 @@ static bool may_name(const struct hn_template *template, const char *name)
 {
     bool may = false;
     for (size_t i = 0; i < template->file_count && !may; i++)
-        may = hn_text_has_word(template->files[i].text, name, strlen(name)) ||
+        may = hn_text_find_word(template->files[i].text, name, strlen(name)) ||
               strstr(template->files[i].text, "##") != NULL;
     return may;
 }
@@ -453,15 +453,31 @@ static void mark_words(struct prelude *prelude, const char *text, size_t size)
     }
 }
 
+/* Marks the names that ## may put together: they begin with the word in front of it. False: any
+ * may, since that stands elsewhere, too, and so may be a parameter of a macro. */
+static bool mark_pasted(struct prelude *prelude, const char *text, const char *at)
+{
+    const char *word = at, *other = text;
+    while (word > text && hn_is_word_char(word[-1]))
+        word--;
+    size_t length = (size_t)(at - word);
+    while (length > 0 && (other = hn_text_find_word(other, word, length)) != NULL &&
+           strncmp(other + length, "##", 2) == 0)
+        other += length;
+    HN_EACH_OF(line, prelude->lines, prelude->count)
+        line->read |= line->name_length >= length && memcmp(line->name, word, length) == 0;
+    return length > 0 && *word != '_' && other == NULL; /* __VA_ARGS__ */
+}
+
 /* Whether more may be read there than words tell: names that ## or a line's end within them put
  * together, and includes of what a macro says. */
-static bool may_make_words(const char *text, const char *at)
+static bool may_make_words(struct prelude *prelude, const char *text, const char *at)
 {
     if (*at == '\\' && (at[1] == '\n' || at[1] == '\r'))
         return at == text || strchr(" \t;,(){}", at[-1]) == NULL;
-    if (*at != '#' || at[1] == '#')
-        return *at == '#';
-    const char *file = hn_code_directive(at, at + strcspn(at, "\n"), "include");
+    if (*at == '#' && at[1] == '#')
+        return !mark_pasted(prelude, text, at);
+    const char *file = *at == '#' ? hn_code_directive(at, at + strlen(at), "include") : NULL;
     return file != NULL && *file != '"' && *file != '<';
 }
 
@@ -541,7 +557,7 @@ static void mark_text(struct prelude *prelude, const struct hn_source *source, c
             break;
         behind = hn_code_behind(at, &kind);
         if (kind == HN_CODE_OTHER)
-            prelude->uncertain = may_make_words(text, at);
+            prelude->uncertain = may_make_words(prelude, text, at);
         else if (kind == HN_CODE_OPEN)
             prelude->uncertain = true;
         else if (kind != HN_CODE_COMMENT)

@@ -179,8 +179,8 @@ static void check_clusters(const struct hn_plan *plan, const struct hn_expressio
     struct hn_expression *const *grid = plan->reference.step.geometry.grid;
     bool in_grid = field->tag == HN_SEES_CLUSTERS && expression != grid[0] &&
                    expression != grid[1] && expression != grid[2];
-    if (hn_text_has_word(hn_expression_text(expression), hn_clusters_name,
-                         strlen(hn_clusters_name)) &&
+    if (hn_text_find_word(hn_expression_text(expression), hn_clusters_name,
+                          strlen(hn_clusters_name)) &&
         !hn_plan_has_name(plan, hn_clusters_name) && !(in_grid && plan->pipeline == NULL))
         hn_fail(err, HN_ECONFIG,
                 "'%s' is known once a kernel is compiled and loaded, and so it stands in a "

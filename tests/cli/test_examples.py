@@ -267,7 +267,7 @@ int main(void)
         self.assertEqual({kernel for kernel, count in lines.items() if count > 370}, {"sgemm", "bgemm", "grouped", "attention", "decode"})
         self.assertLess(lines["decode"], 400)  # nine values of a problem
         self.assertLess(lines["sgemm"], 470)
-        self.assertLess(max(lines["bgemm"], lines["grouped"], lines["attention"]), 800)  # with tensor maps
+        self.assertLess(max(lines["bgemm"], lines["grouped"], lines["attention"]), 830)  # with tensor maps
         for name, command in (("all.c", ["cc", "-std=c11"]), ("all.cpp", ["g++", "-std=c++17"])):
             self.write(name, sources)
             self.run_all([*command, *WARNINGS.split(), "-isystem", hone.cuda_include(), "-c", name])

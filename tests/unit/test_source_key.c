@@ -55,6 +55,7 @@ TEST(what_nothing_reads_does_not_count)
         {.name = "TILE", .body = "// TILE \\\n TILE /* \nint OTHER; // \\\r\n TILE"},
         {.name = "TILE", .body = "#define SUM(a) \\\n (a + \\\n  1)\nint OTHER; // TILE"},
         {.name = "TILE", .body = "#ifndef TILE // wide\n#define TILE 8\n#endif\nint OTHER;"},
+        {.name = "TILE", .body = "#define SUM(a, n) a + SUM_##n - SUM_##a\nint OTHER;"},
         {.name = "TILE",
          .body = "int OTHER;\n # ifndef TILE\n#if TILE > 2\n#else\n#endif\n# endif"},
     };
@@ -89,7 +90,7 @@ TEST(what_may_be_read_counts)
         {.name = "TILE", .body = "int OTHER = TI\\ \nLE;"},
         {.name = "TILE", .body = "#if OTHER != 3\nint x = TILE;\n#endif\nint OTHER;"},
         {.name = "TILE", .body = "#if TILE > 1\nint OTHER;\n#endif"},
-        {.name = "TILE", .body = "#define SUM(a, n) a + SUM_##n\nint OTHER;"},
+        {.name = "SUM_TILE", .body = "#define SUM(a, n) a + SUM_##n\nint OTHER;"},
         {.name = "TILE", .body = "# error don't\nint OTHER;"},
         {.name = "TILE", .body = "#ifndef TILE\n#define TILE 8\n#endif\nint OTHER[TILE];"},
         {.name = "TILE", .body = "#ifndef TILE\n#else\nint x[TILE];\n#endif\nint OTHER;"},

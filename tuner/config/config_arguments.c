@@ -453,13 +453,13 @@ static const struct source *begin(struct hn_reader *reader, const struct hn_yaml
     for (; child != NULL; child = child->next) {
         const char *key = child->key->text;
         bool fits =
-            hn_text_has_word(source->beside, key, strlen(key)) ||
+            hn_text_find_word(source->beside, key, strlen(key)) ||
             (hn_config_find_field(&hn_argument_structure, key) == NULL && strcmp(key, "file") != 0);
         snprintf(because, sizeof because, "has a '%s'", source->key);
         if (!fits)
             refuse(reader, node, key, because);
     }
-    if (source == NULL || hn_text_has_word(source->beside, "type", strlen("type")))
+    if (source == NULL || hn_text_find_word(source->beside, "type", strlen("type")))
         hn_config_need(reader, node, "type");
     return source;
 }

@@ -96,7 +96,7 @@ static bool has_word(const struct hn_template *template, const char *word, size_
 {
     bool has = false;
     for (size_t i = 0; !has && i < template->file_count; i++)
-        has = hn_text_has_word(template->files[i].text, word, length);
+        has = hn_text_find_word(template->files[i].text, word, length);
     return has;
 }
 
@@ -208,7 +208,7 @@ static void add_words_hash(const struct hn_plan *plan, const struct hn_template 
         struct hn_text names = {0};
         for (size_t i = 0; i < plan->step_count && !by_number; i++)
             by_number = plan->steps[i].entry != NULL &&
-                        hn_text_has_word(plan->steps[i].entry, list->name, length);
+                        hn_text_find_word(plan->steps[i].entry, list->name, length);
         for (size_t i = 0; i < list->count && by_number; i++) {
             size_t before = names.length;
             hn_text_printf(&names, "%s_%s ", list->name, list->words[i]);

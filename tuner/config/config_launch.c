@@ -456,7 +456,7 @@ static bool asks_for_numbers(const struct hn_template *template, const struct hn
         struct hn_text number = {0};
         hn_text_printf(&number, "%s_%s", list->name, list->words[i]);
         for (size_t s = 0; s < template->file_count && !asks && !number.failed; s++)
-            asks = hn_text_has_word(template->files[s].text, number.data, number.length);
+            asks = hn_text_find_word(template->files[s].text, number.data, number.length);
         hn_text_finish(&number);
     }
     return asks;
@@ -469,8 +469,8 @@ static bool is_template_parameter(const struct hn_plan *plan, const struct hn_te
     bool used = false, declared = false;
     for (size_t i = 0; i < plan->step_count && !used; i++) {
         const char *entry = plan->steps[i].entry;
-        used =
-            entry != NULL && !hn_text_is_word(entry) && hn_text_has_word(entry, name, strlen(name));
+        used = entry != NULL && !hn_text_is_word(entry) &&
+               hn_text_find_word(entry, name, strlen(name));
     }
     for (size_t s = 0; used && s < template->file_count; s++)
         declared = declared || hn_template_parameter_is_declared(template->files[s].text, name);

@@ -306,7 +306,7 @@ static const struct hn_yaml *find_scalar(const struct hn_yaml *node, const char 
 {
     const struct hn_yaml *found = NULL;
     if (node != NULL && node->kind == HN_YAML_SCALAR)
-        return (mentions ? hn_text_has_word(node->text, name, strlen(name))
+        return (mentions ? hn_text_find_word(node->text, name, strlen(name)) != NULL
                          : strcmp(node->text, name) == 0)
                    ? node
                    : NULL;

@@ -576,20 +576,17 @@ static void look_around(const struct hn_evidence *evidence, struct hn_effect *ma
 
 static int compare_mains(const void *a, const void *b)
 {
-    const struct hn_effect *x = a;
-    const struct hn_effect *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
-    return (x->parameter > y->parameter) - (x->parameter < y->parameter);
+    const struct hn_effect *x = a, *y = b;
+    int order = (x->share < y->share) - (x->share > y->share);
+    return order != 0 ? order : (x->parameter > y->parameter) - (x->parameter < y->parameter);
 }
 
 static int compare_pairs(const void *a, const void *b)
 {
-    const struct hn_interaction *x = a;
-    const struct hn_interaction *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
-    return (x->parameters[0] > y->parameters[0]) - (x->parameters[0] < y->parameters[0]);
+    const struct hn_interaction *x = a, *y = b;
+    int order = (x->share < y->share) - (x->share > y->share);
+    size_t first = x->parameters[0], other = y->parameters[0];
+    return order != 0 ? order : (first > other) - (first < other);
 }
 
 static void find_shares(struct hn_effects *effects, const struct hn_evidence *evidence,

@@ -819,7 +819,7 @@ void hn_export_write(const struct hn_export *export, const char *skeleton, struc
         .export = export, .plan = export->plan, .text = text, .err = err};
     for (size_t i = 0; i < export->plan->problem_count && !hn_failed(err); i++) {
         const char *name = export->plan->problem[i];
-        if (hn_text_has_word(keywords, name, strlen(name)))
+        if (hn_text_find_word(keywords, name, strlen(name)))
             hn_fail(err, HN_ECONFIG,
                     "problem value '%s' is a keyword of C or C++, so that a header cannot have it; "
                     "give it another name",

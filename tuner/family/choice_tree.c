@@ -63,9 +63,8 @@ static int compare(const void *a, const void *b, void *context)
 {
     const int64_t *values = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (values[x] != values[y])
-        return values[x] < values[y] ? -1 : 1;
-    return x < y ? -1 : x > y;
+    int order = (values[x] > values[y]) - (values[x] < values[y]);
+    return order != 0 ? order : (x > y) - (x < y);
 }
 
 /* Half way, where logarithms are: what is measured is spread so. */

@@ -589,7 +589,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
             whole.todo = "which values?";
         }
         HN_EACH(other, draft->arguments) /* which may have another y than this one */
-            if (other->other != NULL && hn_text_has_word(other->other, value, strlen(value)))
+            if (other->other != NULL && hn_text_find_word(other->other, value, strlen(value)))
                 whole.todo = "which values?";
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i > 0 ? ", " : "", quote, field->name,
                              quote, value);

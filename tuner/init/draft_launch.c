@@ -794,7 +794,7 @@ static void find_extents(struct hn_draft *draft)
                             draft->grid_is_known ? draft->grid[axis] : "");
     }
     HN_EACH(size, draft->names) {
-        size->is_extent |= size->is_size && hn_text_has_word(all, size->name, strlen(size->name));
+        size->is_extent |= size->is_size && hn_text_find_word(all, size->name, strlen(size->name));
         /* "if (i < n)" of any i. */
         HN_EACH_AT(i, draft->unit, draft->kernel->body, size->own)
             if (guard == NULL && size->is_size && hn_at(draft->unit, i - 1, "<") &&
@@ -826,7 +826,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     draft->grid_is_known =
         take(draft, true, draft->grid) &&
         (taken || (sized ? strpbrk(draft->grid[0], "/(") == NULL
-                         : hn_text_has_word(draft->grid[0], threads, strlen(threads))));
+                         : hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
     /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
      * other as many as there is room for. */

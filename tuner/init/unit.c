@@ -448,7 +448,7 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         size_t first = i, end = i + (member ? 3 : 1);
         if (hn_at(unit, i - 1, ".") ||
             (member &&
-             !hn_text_has_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
+             !hn_text_find_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
         while (member && hn_at(unit, end, "."))
             end += 2;
@@ -609,7 +609,7 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
     parameter->name = name_of(reading, cursor);
     parameter->type = hn_unit_text(reading->unit, (struct hn_tokens){whole.begin, name});
     /* What is not known counts as int. */
-    bool unknown = type.kind == CXType_Int && !hn_text_has_word(parameter->type, "int", 3);
+    bool unknown = type.kind == CXType_Int && !hn_text_find_word(parameter->type, "int", 3);
     bool number = (kind >= CXType_Bool && kind < CXType_Int128 && !unknown) ||
                   strcmp(parameter->type, "auto") == 0;
     parameter->kind = cursor.kind == CXCursor_TemplateTypeParameter ? HN_PARAMETER_TYPE
@@ -823,7 +823,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     bool number = strstr(message, "undeclared identifier") != NULL ||
                   strstr(message, "is not defined, evaluates to 0") != NULL;
     if (quote == NULL || host || (!type && !number) || strlen(reading->defines) > MOST_DEFINES ||
-        hn_text_has_word(reading->defines, kept, strlen(kept)))
+        hn_text_find_word(reading->defines, kept, strlen(kept)))
         return;
     /* It may be a macro's. */
     size_t token = hn_at(unit, used, kept) ? used : hn_find(unit, HN_EVERYWHERE, kept);

@@ -645,15 +645,14 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
 static void count_tied(const struct hn_session *session, struct hn_ranking *ranking,
                        struct hn_error *err)
 {
+    const struct hn_ticket *tickets = session->tickets.items;
     struct hn_record best;
-    if (ranking->count == 0 ||
-        session->tickets.items[ranking->tickets[0]].result.outcome != HN_OUTCOME_OK)
+    if (ranking->count == 0 || !hn_ticket_is_ok(&tickets[ranking->tickets[0]]))
         return;
     bool tied = hn_session_record(session, ranking->tickets[0], &best, err) == HN_OK;
     ranking->tied = 1;
     while (tied && ranking->tied < ranking->count &&
-           session->tickets.items[ranking->tickets[ranking->tied]].result.outcome ==
-               HN_OUTCOME_OK) {
+           hn_ticket_is_ok(&tickets[ranking->tickets[ranking->tied]])) {
         struct hn_record next;
         hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
         tied = !hn_failed(err) && (session->weighs ? hn_front_is_tied(&best, &next)

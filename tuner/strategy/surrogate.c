@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,31 +260,22 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate)
     surrogate->order = NULL;
 }
 
-/* Ascending by cost, pending ones last; ties as proposed. */
-static int by_cost(const void *a, const void *b, void *costs)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-    double p = ((const double *)costs)[x];
-    double q = ((const double *)costs)[y];
-    if (isnan(p) != isnan(q))
-        return isnan(p) ? 1 : -1;
-    if (p < q || p > q)
-        return p < q ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
-/* surrogate->order: all points of the trail by cost. Returns how many are known. */
+/* surrogate->order: all points of the trail by cost, then those that failed, pending ones last;
+ * ties as proposed. Returns how many are known. */
 static size_t sort_points(struct hn_surrogate *surrogate)
 {
-    size_t count = surrogate->trail->count;
+    size_t count = surrogate->trail->count, known = 0;
+    struct hn_ranked *ranked = hn_need(count, sizeof *ranked);
+    for (size_t i = 0; i < count; i++) {
+        double cost = surrogate->trail->costs[i];
+        ranked[i] = (struct hn_ranked){isnan(cost) ? INFINITY : fmin(cost, DBL_MAX), i};
+        known += isfinite(cost) ? 1 : 0;
+    }
+    qsort(ranked, count, sizeof *ranked, hn_ranked_compare);
     surrogate->order = hn_need_more(surrogate->order, count, sizeof *surrogate->order);
-    for (uint32_t i = 0; i < count; i++)
-        surrogate->order[i] = i;
-    qsort_r(surrogate->order, count, sizeof *surrogate->order, by_cost, surrogate->trail->costs);
-    size_t known = 0;
-    while (known < count && isfinite(surrogate->trail->costs[surrogate->order[known]]))
-        known++;
+    for (size_t i = 0; i < count; i++)
+        surrogate->order[i] = (uint32_t)ranked[i].place;
+    free(ranked);
     return known;
 }
 
