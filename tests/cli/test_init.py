@@ -264,10 +264,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
     def test_without_libclang(self):
         nowhere = {"HONE_LIBCLANG": str(self.folder / "nowhere.so")}
         result = self.hone("init", OWN / "sparse.cu", expect=1, **nowhere)
-        self.assertIn("hone: HONE_LIBCLANG, with which sources are read: no library could be loaded: ", result.stderr)
+        self.assertIn("hone: libclang, with which sources are read: no library could be loaded: ", result.stderr)
         shutil.copytree(hone.SOURCE / "tests/data/import", self.folder / "problem")
         text = self.hone("init", self.folder / "problem/rows.json", "-o", "-", **nowhere).stdout
-        self.assertIn("# TODO: the source was not read: HONE_LIBCLANG, with which sources are read: no library ", text)
+        self.assertIn("# TODO: the source was not read: libclang, with which sources are read: no library ", text)
         self.assertIn("kernel: scale_rows\n", text)
 
     def test_instantiations(self):

@@ -913,8 +913,8 @@ static enum hn_status open_clang(struct hn_clang *clang, struct hn_error *err)
     if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols, &clang->library,
                         &why) != HN_OK)
         return hn_fail(err, HN_ERUN,
-                       "HONE_LIBCLANG, with which sources are read: %s; `apt-get install "
-                       "libclang1` or `pip install libclang` brings it",
+                       "libclang, with which sources are read: %s; `apt-get install libclang1` or "
+                       "`pip install libclang` brings it, HONE_LIBCLANG names its file",
                        why.message);
     return HN_OK;
 }
