@@ -630,8 +630,8 @@ static void append_program(const struct prelude *prelude, const struct hn_source
         append_part(text, template->files[i].name);
         append_part(text, template->files[i].text);
     }
-    HN_EACH_OF(other, template->others, template->other_count)
-        append_part(text, other->text);
+    if (template->other_count > 0) /* of their texts, too, which may be many */
+        append_part(text, template->hash.hex);
     hn_text_printf(text, "%zu", source->entry_count);
     for (size_t i = 0; i < source->entry_count; i++)
         append_part(text, source->entries[i]);
