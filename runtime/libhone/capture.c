@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/libhone/library.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "cache/record/record.h"
 #include "runtime/plan/capture_file.h"
@@ -82,12 +84,13 @@ static void add_symbol(struct hn_capture_writer *writer, const struct hone_kerne
             symbol->bytes, err);
 }
 
-/* Into "DIR/scale-0.honecap", with the first number that is free. */
+/* Into "DIR/scale-0.honecap", with the first number that no process has taken. */
 static void begin(struct hn_capture_writer *writer, const struct hone_kernel *kernel,
                   struct hn_error *err)
 {
     struct hone_cache *cache = kernel->cache;
     char *path = NULL;
+    int taken;
     (void)mkdir(cache->capture_folder, 0777);
     do {
         free(path);
@@ -96,7 +99,10 @@ static void begin(struct hn_capture_writer *writer, const struct hone_kernel *ke
             hn_fail_memory(err);
             return;
         }
-    } while (access(path, F_OK) == 0);
+        taken = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    } while (taken < 0 && errno == EEXIST);
+    writer->reserved = taken >= 0;
+    hn_close(&taken);
     hn_capture_begin(writer, path, err);
 }
 

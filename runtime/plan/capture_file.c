@@ -295,6 +295,8 @@ void hn_capture_finish(struct hn_capture_writer *writer, json_t *head, struct hn
         fclose(writer->stream);
     if (writer->temporary != NULL)
         unlink(writer->temporary);
+    if (writer->reserved && hn_failed(err))
+        unlink(writer->path);
     free(writer->temporary);
     free(writer->path);
     json_decref(head);

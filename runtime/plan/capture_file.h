@@ -56,6 +56,7 @@ bool hn_capture_is_of(const char *kernel, const char *name);
 struct hn_capture_writer {
     FILE *stream;
     char *path, *temporary;
+    bool reserved; /* an empty file holds the path, which a failure removes */
     uint64_t written;
     json_t *inputs, *expected, *scalars;
 };

@@ -207,14 +207,16 @@ class Programs(Case):
     def test_what_a_program_captures_is_tuned(self):
         self.tune_all()
         folder = self.folder / "captured"
+        folder.mkdir()
+        (folder / "tensor-0.honecap").symlink_to("nowhere")  # a name that is taken, and has no contents yet
         self.check(PROGRAM, "captures_*", HONE_CAPTURE=str(folder), HONE_TEST_CAPTURE="1")
         self.assertEqual(sorted(path.name for path in folder.iterdir()),
                          ["accumulate-0.honecap", "look_up-0.honecap", "scale-0.honecap", "sum_last_block-1.honecap",
-                          "sum_once-2.honecap", "sum_two_pass-0.honecap", "tensor-0.honecap"])
+                          "sum_once-2.honecap", "sum_two_pass-0.honecap", "tensor-0.honecap", "tensor-1.honecap"])
         # 5000 numbers from 0 to 999, which pack well.
         self.assertLess((folder / "scale-0.honecap").stat().st_size, 20000)
         for name, problem in (("scale-0", "n=5000"), ("sum_two_pass-0", "n=4096"), ("accumulate-0", "n=1000"),
-                              ("look_up-0", "n=5000"), ("tensor-0", "ROWS=64")):
+                              ("look_up-0", "n=5000"), ("tensor-1", "ROWS=64")):
             # Kernels that differ in nothing but their names share a plan, and so the config that it names.
             config = [pathlib.Path(Case.tuned.name) / "sum_two_pass.yaml"] if name == "sum_two_pass-0" else []
             result = self.hone("tune", *config, "--capture", folder / f"{name}.honecap", "--json", "--quiet")
