@@ -521,7 +521,7 @@ static const unsigned char *find_data(const struct cubin *cubin, const char *nam
 }
 
 /* A table's entry: offset, bytes, and what hone_kind of fields.cuh says. */
-enum { ENTRY_BYTES = 12, IS_ADDRESS = 100 };
+enum { ENTRY_BYTES = 12, IS_BOOL = 99, IS_ADDRESS = 100 };
 
 static void set_member(const struct hn_argument *argument, size_t number,
                        const unsigned char *entry, const struct hn_value *values,
@@ -529,9 +529,11 @@ static void set_member(const struct hn_argument *argument, size_t number,
 {
     const struct hn_member *member = &argument->members[number];
     uint32_t offset = read_u32(entry), is = read_u32(entry + 8);
-    bool is_number = is < HN_ELEMENT_COUNT;
+    bool is_number = is < HN_ELEMENT_COUNT || is == IS_BOOL;
     const struct hn_argument scalar = {.name = member->name,
-                                       .element = is_number ? (enum hn_element)is : HN_UINT64,
+                                       .element = is == IS_BOOL ? HN_UINT8
+                                                  : is_number   ? (enum hn_element)is
+                                                                : HN_UINT64,
                                        .value = member->value};
     const size_t size = hn_element_size(scalar.element);
     uint64_t bits = 0;
@@ -548,6 +550,9 @@ static void set_member(const struct hn_argument *argument, size_t number,
     if (!expect(offset <= made->bytes && size <= made->bytes - offset, "a field lies outside", err))
         return;
     hn_argument_evaluate_scalar(&scalar, values, &bits, err);
+    if (is == IS_BOOL && bits > 1 && !hn_failed(err))
+        hn_fail(err, HN_EVALUE, "argument '%s' is %d, which bool cannot hold", member->name,
+                (int)bits);
     memcpy(made->data + offset, &bits, size);
     made->offsets[number] = offset;
 }

@@ -4,7 +4,7 @@
 template <unsigned hone_I> struct hone_is {
     enum { is = hone_I };
 };
-// The number of a type among Hone's elements (HN_ELEMENTS), 100 of an address, 101 of what configs have no value for.
+// The number of a type among Hone's elements (HN_ELEMENTS), 99 of a bool, 100 of an address, 101 of what configs have no value for.
 template <class hone_T, bool = __is_class(hone_T) || __is_union(hone_T)> struct hone_kind : hone_is<101> {};
 template <class hone_T> struct hone_kind<hone_T, false> {
     enum {
@@ -12,6 +12,7 @@ template <class hone_T> struct hone_kind<hone_T, false> {
                                 : (hone_T(-1) < hone_T(0) ? 0 : 4) + (sizeof(hone_T) > 1) + (sizeof(hone_T) > 2) + (sizeof(hone_T) > 4)
     };
 };
+template <> struct hone_kind<bool, false> : hone_is<99> {};
 template <> struct hone_kind<float, false> : hone_is<8> {};
 template <> struct hone_kind<double, false> : hone_is<9> {};
 #ifdef __CUDA_FP16_TYPES_EXIST__

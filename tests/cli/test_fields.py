@@ -141,6 +141,7 @@ class Fields(double.Case):
                 ("Params<float>", "Param<float>", "argument 'p' of the config(1): error: Param is not a template"),
                 ("arguments: [p]}", "arguments: [p, count]}", "kernel 'apply' takes 1 parameter of 56 bytes, the plan passes 2: p, count; give "
                  "it one argument for each parameter, in the kernel's order"),
+                ("negate: n > 4096", "negate: 2", "argument 'negate' is 2, which bool cannot hold"),
                 ("line.slope: 0.5", "line.slope: 1.0e+39", "argument 'line.slope' is 1e+39, which float32 cannot hold"),
                 ("Params<float>", "Params<double>", "ok")):
             with self.subTest(message):
