@@ -341,6 +341,15 @@ int main(void)
         self.assertEqual(process.returncode, 1, errors)
         self.assertIn(f"hone: {self.folder}/scale.cu changed while the family was tuned; run again\n", errors)
 
+    def test_a_config_that_is_edited_meanwhile(self):
+        """It was read once, so that a rule has no parts of two."""
+        process = self.start("tune", "--family", self.config, "--budget", "500", "--events", self.events)
+        self.wait_for_events(10, process)
+        self.config.write_text("nobody reads this again")
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(len(self.sql("SELECT DISTINCT version FROM session")), 1)
+
     def test_headers_of_a_folder(self):
         (self.folder / "include").mkdir()
         (self.folder / "include" / "own.h").touch()

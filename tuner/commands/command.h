@@ -251,7 +251,7 @@ struct hn_workers_options hn_workers_of(const struct hn_options *options, double
 void hn_start_workers(struct hn_given *given, const struct hn_workers_options *options, struct hn_error *err);
 
 /* Of `tune --family` and `replay --family`. */
-struct hn_family_options hn_family_of(struct hn_given *given);
+struct hn_family_options hn_family_of(const struct hn_given *given, struct hn_error *err);
 
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
  * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes,

@@ -570,9 +570,10 @@ static void replay_family(struct hn_given *given, struct hn_error *err)
     given->config = hn_options_config(given->options, given->path, err);
     /* Searches take as many as there are. */
     open_all(given, HN_STORE_WRITE, 1e6, err);
-    struct hn_family_options family = hn_family_of(given);
+    struct hn_family_options family = hn_family_of(given, err);
     family.search.command = "hone replay --family";
-    if (!hn_failed(err) && hn_family_replay(&family, &found, err) == HN_OK)
+    hn_family_replay(&family, &found, err);
+    if (!hn_failed(err))
         judge_family(given, &found, err);
     hn_tuned_list_free(&found.rules);
 }

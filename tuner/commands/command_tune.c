@@ -445,9 +445,10 @@ static void tune_family(struct hn_tune *tune, struct hn_error *err)
     struct hn_given *given = tune->given;
     struct hn_family_outcome outcome;
     struct hn_text loss = {0};
-    struct hn_family_options family = hn_family_of(given);
+    struct hn_family_options family = hn_family_of(given, err);
     family.search = tune->search;
-    if (hn_family_tune(&family, &outcome, err) == HN_OK) {
+    hn_family_tune(&family, &outcome, err);
+    if (!hn_failed(err)) {
         hn_rule_append_loss(&loss, &outcome.rule);
         json_t *json = json_pack(
             "{ss s{so sI sI sI sI sf sb so sI so*}}", "kernel", given->config->plan->kernel,

@@ -344,32 +344,17 @@ void hn_start_workers(struct hn_given *given, const struct hn_workers_options *o
     hn_sites_finish(&sites);
 }
 
-static enum hn_status load_again(void *context, struct hn_config **config, struct hn_error *err)
-{
-    const struct hn_given *given = context;
-    struct hn_options quiet = *given->options;
-    quiet.quiet = true;
-    hn_error_init(err);
-    *config = hn_options_config(&quiet, given->path, err);
-    return err->status;
-}
-
-static void say(void *context, const char *line)
-{
-    const struct hn_given *given = context;
-    if (!given->options->quiet)
-        fprintf(stderr, "%s\n", line);
-}
-
-struct hn_family_options hn_family_of(struct hn_given *given)
+struct hn_family_options hn_family_of(const struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
+    struct hn_options quiet = *options;
     struct hn_session_options search = options->search;
+    quiet.quiet = true; /* what there is to warn of was said */
     search.strategy = hn_strategy_find("auto");
     return (struct hn_family_options){
-        .load = load_again,
-        .say = say,
-        .context = given,
+        .whole = hn_options_config(&quiet, given->path, err),
+        .config = hn_options_config(&quiet, given->path, err),
+        .quiet = options->quiet,
         .workers = given->workers,
         .store = given->store,
         .search = search,

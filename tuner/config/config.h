@@ -156,7 +156,7 @@ enum hn_status hn_config_set_reference(struct hn_config *config, const char *con
 /* Leaves of the space what can serve a whole family: no value that varies within it is a constant of the program. HN_ECONFIG
  * where there is nothing else. */
 enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);
-/* Leaves of the space these points, promising or not, where they are valid. */
+/* Leaves of the space these points, promising or not, where they are valid; of none: all, as before. */
 void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *points, size_t count);
 
 /* The space of one problem, built; HN_ENOTFOUND when it is empty. In haste (hn_space_make_hasty), and where the default point is known

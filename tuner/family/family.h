@@ -11,13 +11,10 @@
 /* The tuning of a family: sizes are tuned, what is good at some is measured at others, and a rule is learnt that says
  * what to take where. Then sizes that were not used are tuned each on its own, and the rule is held against them. */
 
-/* How a family is tuned. Borrows all. */
+/* How a family is tuned. Borrows all but the configs, which it takes. */
 struct hn_family_options {
-    /* A fresh copy of the config, the caller's to destroy. */
-    enum hn_status (*load)(void *context, struct hn_config **config, struct hn_error *err);
-    /* One line of what goes on. */
-    void (*say)(void *context, const char *line);
-    void *context;
+    struct hn_config *whole, *config; /* as written, and the same once more, of which what serves all sizes is left */
+    bool quiet; /* no lines of what goes on */
     struct hn_workers *workers;
     struct hn_store *store;
     /* Of all sessions; budget_s or budget_count: of the whole; none: 60 s for one range, 120 s for two, 600 s for more. */
@@ -37,9 +34,8 @@ struct hn_family_outcome {
 };
 
 /* The rule is in the store then, with its machine code. HN_ENOTFOUND: nothing valid was found at any size.
- * HN_EINTERRUPTED: a signal came; what was measured is kept, and the same command goes on from there. */
-enum hn_status hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
-                              struct hn_error *err);
+ * HN_EINTERRUPTED: a signal came; what was measured is kept, and the same command goes on from there. Sticky. */
+void hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome, struct hn_error *err);
 
 /* The loss of a rule at sizes that it has not seen. */
 struct hn_held_out_loss {
@@ -61,8 +57,7 @@ struct hn_family_replay {
 
 /* Without a budget: as much as `hone tune --family` spends on it without --budget; held_out 0: as many as that. The
  * searches go into the store, the rule stays as it is. HN_ENOTFOUND: the store has no rule of the config's family that
- * was learnt on this device. */
-enum hn_status hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
-                                struct hn_error *err);
+ * was learnt on this device. Sticky. */
+void hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay, struct hn_error *err);
 
 #endif

@@ -237,7 +237,6 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
                  double budget_s, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
-    struct hn_config *config = NULL;
     struct hn_visit visit;
     struct hn_bindings wanted[HN_MATRIX_POINTS], kept[HN_MATRIX_POINTS]; /* borrow theirs */
     bool keeps[HN_MATRIX_POINTS] = {true};                               /* the default point */
@@ -247,24 +246,24 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
         if (isnan(matrix->times[points[i]][size]))
             wanted[wanted_count++] = matrix->points[points[i]].values;
     }
-    if (wanted_count == 0 || hn_failed(err) ||
-        measuring->options->load(measuring->options->context, &config, err) != HN_OK)
+    if (wanted_count == 0 || hn_failed(err))
         return;
     /* Spaces are built for each size anew: of few points that takes no time. */
     for (size_t p = 0; p < matrix->point_count; p++)
         if (keeps[p] || !isnan(matrix->times[p][size]))
             kept[kept_count++] = matrix->points[p].values;
-    hn_config_keep_points(config, kept, kept_count);
+    hn_config_keep_points(measuring->whole, kept, kept_count);
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,
                                              .budget_s = budget_s,
                                              .race_within = racing_loss,
                                              .hasty = true};
-    if (hn_visit_run(measuring, config, &matrix->sizes[size].problem, &asked, &visit, err)) {
+    if (hn_visit_run(measuring, measuring->whole, &matrix->sizes[size].problem, &asked, &visit,
+                     err)) {
         read_cells(measuring, size, visit.session, err);
         hn_visit_end(&visit);
     }
-    hn_config_destroy(config);
+    hn_config_keep_points(measuring->whole, NULL, 0);
 }
 
 /* Finds what is good at a size: among all points, or by a search. */
@@ -653,7 +652,7 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
 static void tune(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family_options *options = tuning->options;
-    if (!hn_workers_open_lead(options->workers, true, err) || hn_failed(err))
+    if (hn_failed(err) || !hn_workers_open_lead(options->workers, true, err) || hn_failed(err))
         return;
     options->workers->pool->keeps_all = true;
     tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
@@ -685,12 +684,11 @@ static void tune(struct tuning *tuning, struct hn_error *err)
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);
 }
 
-enum hn_status hn_family_tune(const struct hn_family_options *options,
-                              struct hn_family_outcome *outcome, struct hn_error *err)
+void hn_family_tune(const struct hn_family_options *options, struct hn_family_outcome *outcome,
+                    struct hn_error *err)
 {
     struct tuning tuning = {.options = options, .outcome = outcome};
     *outcome = (struct hn_family_outcome){.reached = false};
-    hn_error_init(err);
     hn_measuring_start(&tuning.measuring, options, err);
     tune(&tuning, err);
     if (!hn_failed(err)) {
@@ -710,5 +708,4 @@ enum hn_status hn_family_tune(const struct hn_family_options *options,
     hn_tuned_list_free(&tuning.given);
     hn_learnt_finish(&tuning.learnt);
     hn_measuring_finish(&tuning.measuring);
-    return err->status;
 }

@@ -71,11 +71,10 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
 {
     const struct hn_held_out *held_out = comparison->held_out;
     const struct hn_rule *rule = held_out->rule;
-    const struct hn_family_options *options = held_out->measuring->options;
     double budget_s = held_out->budget_s / held_out->count;
-    struct hn_config *whole = NULL;
+    struct hn_config *whole = held_out->measuring->whole;
     struct hn_visit visit;
-    if (hn_failed(err) || options->load(options->context, &whole, err) != HN_OK)
+    if (hn_failed(err))
         return;
     const struct hn_plan *plan = whole->plan;
     for (size_t i = 0; i < rule->configuration_count; i++)
@@ -107,7 +106,7 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         hn_visit_end(&visit);
     for (size_t i = 0; i < comparison->count; i++)
         hn_bindings_finish(&comparison->points[i]);
-    hn_config_destroy(whole);
+    hn_config_keep_points(whole, NULL, 0);
 }
 
 /* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
@@ -308,14 +307,14 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
     hn_known_problems_finish(&known);
 }
 
-enum hn_status hn_family_replay(const struct hn_family_options *options,
-                                struct hn_family_replay *replay, struct hn_error *err)
+void hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
+                      struct hn_error *err)
 {
     struct hn_measuring measuring;
     *replay = (struct hn_family_replay){.rule = NULL};
-    hn_error_init(err);
     hn_measuring_start(&measuring, options, err);
-    hn_workers_open_lead(options->workers, true, err);
+    if (!hn_failed(err))
+        hn_workers_open_lead(options->workers, true, err);
     find_rule(&measuring, replay, err);
     if (!hn_failed(err)) {
         options->workers->pool->keeps_all = true;
@@ -325,5 +324,4 @@ enum hn_status hn_family_replay(const struct hn_family_options *options,
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
     hn_measuring_finish(&measuring);
-    return err->status;
 }

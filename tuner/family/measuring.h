@@ -23,6 +23,7 @@ struct hn_family_worth {
 struct hn_measuring {
     const struct hn_family_options *options;
     struct hn_config *config; /* of which problems are tuned for the family: nothing that varies is a constant of the program */
+    struct hn_config *whole;  /* as written: whoever keeps points of it gives it back with all */
     struct hn_template template; /* of all sessions: a rule is of one program, however long it takes */
     double started_ms;        /* from which lines count their time */
     struct hn_matrix *matrix;
@@ -34,7 +35,7 @@ struct hn_measuring {
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
-/* Loads the config. Finish it in any case. */
+/* Takes the configs. Finish it in any case. */
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
 /* Whether one program of the point is for any size: none is a constant of it. */

@@ -22,11 +22,13 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
     size_t ranges = 0;
     *measuring = (struct hn_measuring){
         .options = options,
+        .config = options->config,
+        .whole = options->whole,
         .matrix = hn_matrix_create(),
         .started_ms = hn_now_ms(),
         .budget_s = search->budget_count > 0 ? (double)search->budget_count / HN_EVALUATIONS_PER_S
                                              : search->budget_s};
-    if (hn_failed(err) || options->load(options->context, &measuring->config, err) != HN_OK)
+    if (hn_failed(err))
         return;
     const struct hn_plan *plan = measuring->config->plan;
     const struct hn_family *family = measuring->config->family;
@@ -43,6 +45,7 @@ void hn_measuring_finish(struct hn_measuring *measuring)
 {
     hn_template_finish(&measuring->template);
     hn_config_destroy(measuring->config);
+    hn_config_destroy(measuring->whole);
     hn_matrix_destroy(measuring->matrix);
 }
 
@@ -61,7 +64,8 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
     hn_text_printf(&line, "%4.0f s  ", (hn_now_ms() - measuring->started_ms) / 1e3);
     hn_text_vprintf(&line, format, arguments);
     va_end(arguments);
-    measuring->options->say(measuring->options->context, line.data);
+    if (!measuring->options->quiet)
+        fprintf(stderr, "%s\n", line.data);
     hn_text_finish(&line);
 }
 
