@@ -223,9 +223,6 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
 void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *kernel, struct hn_error *err);
 /* Another handle of the cache that is open, for another thread; NULL: it failed. */
 struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err);
-/* Brings the copy up to date, and says what could not be. kernel, images: as of a place. */
-void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
-                   struct hn_error *err);
 /* The path as messages and records have it: without a password. Free it. */
 char *hn_cache_shown(const char *path);
 

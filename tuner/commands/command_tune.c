@@ -63,7 +63,7 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
         free(problem);
     }
     if (!hn_failed(err))
-        hn_cache_sync(search->tune->server, search->store, identity->kernel, false, err);
+        hn_server_sync(search->tune->server, search->store, identity->kernel, false, err);
     return state == HN_CLAIM_DONE ? TURN_OVER : waited ? TURN_AGAIN : TURN_NOW;
 }
 

@@ -167,71 +167,9 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
     hn_bindings_finish(&partial);
 }
 
-/* Closes the server, and says how it went. */
-static void finish(void *server)
-{
-    struct hn_server_end end = {.losses = 0};
-    hn_server_close(server, &end);
-    if (end.waiting > 0)
-        fprintf(stderr,
-                "hone: warning: the cache's server is away (%s): %lld record%s in '%s' alone, "
-                "until a hone opens this cache here again\n",
-                end.reason, (long long)end.waiting, end.waiting == 1 ? " is" : "s are", end.copy);
-    else if (end.losses > 0)
-        fprintf(stderr,
-                "hone: warning: the connection to the cache's server was lost %d time%s (%s); all "
-                "records were sent\n",
-                end.losses, end.losses == 1 ? "" : "s", end.reason);
-    if (end.unkept > 0)
-        fprintf(stderr,
-                "hone: warning: %s: %lld record%s sent and not kept: does a trigger, rule or "
-                "policy there drop rows? They are in '%s' alone\n",
-                end.server, (long long)end.unkept, end.unkept == 1 ? " was" : "s were", end.copy);
-}
-
-void hn_cache_sync(struct hn_server *server, struct hn_store *store, const char *kernel,
-                   bool images, struct hn_error *err)
-{
-    struct hn_fetched fetched;
-    const char *name = hn_server_shown(server);
-    if (hn_failed(err) || hn_server_sync(server, store, kernel, images, &fetched, err) != HN_OK)
-        return;
-    if (fetched.refused > 0)
-        fprintf(stderr, "hone: warning: %s: %lld row%s cannot be used and %s left out: %s\n", name,
-                (long long)fetched.refused, fetched.refused == 1 ? "" : "s",
-                fetched.refused == 1 ? "is" : "are", fetched.reason);
-    if (fetched.left)
-        fprintf(stderr,
-                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
-                name);
-}
-
 static void warn(const char *message)
 {
     fprintf(stderr, "hone: warning: %s\n", message);
-}
-
-/* A copy that is only read needs the server no longer. */
-static struct hn_store *open_server(const struct hn_cache_place *place, enum hn_store_mode mode,
-                                    struct hn_server **server, struct hn_error *err)
-{
-    struct hn_server *own;
-    struct hn_store *store = NULL;
-    if (hn_server_open(place->path, &own, err) != HN_OK)
-        return NULL;
-    if (hn_store_open(hn_server_copy(own), HN_STORE_WRITE, &store, err) == HN_OK)
-        hn_cache_sync(own, store, place->kernel, place->images, err);
-    if (!hn_failed(err) && mode == HN_STORE_WRITE && hn_server_follow(own, err) == HN_OK) {
-        *server = own;
-        return store;
-    }
-    if (!hn_failed(err)) {
-        hn_store_close(store);
-        if (hn_store_open(hn_server_copy(own), mode, &store, err) == HN_OK)
-            hn_store_set_name(store, hn_server_shown(own), err);
-    }
-    finish(own);
-    return store;
 }
 
 struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn_store_mode mode,
@@ -240,7 +178,7 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
     struct hn_server *own = NULL;
     struct hn_store *store = NULL;
     if (!hn_failed(err) && hn_store_is_server(place->path))
-        store = open_server(place, mode, &own, err);
+        store = hn_server_open(place->path, mode, place->kernel, place->images, &own, err);
     else if (!hn_failed(err))
         hn_store_open(place->path, mode, &store, err);
     if (server != NULL)
@@ -250,7 +188,7 @@ struct hn_store *hn_cache_open_place(const struct hn_cache_place *place, enum hn
         return NULL;
     }
     hn_store_follow(store, &(struct hn_store_follower){.committed = own ? hn_server_tell : NULL,
-                                                       .closed = own ? finish : NULL,
+                                                       .closed = own ? hn_server_close : NULL,
                                                        .warned = place->quiet ? NULL : warn,
                                                        .context = own});
     return store;

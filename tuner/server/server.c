@@ -62,7 +62,10 @@ struct hn_server {
     int64_t own_after;
     double retry_at_ms;
     double pause_ms;
-    struct hn_server_end end;
+    /* How it went, for messages. */
+    int losses;       /* of the connection */
+    char reason[512]; /* of the last one */
+    int64_t unkept;   /* records that the server was sent and has not */
     /* This tuner: a name that was drawn, where it is, and since when it is there. */
     char tuner[33];
     char machine[65];
@@ -70,49 +73,6 @@ struct hn_server {
     struct hn_server_claim *claims;
     double renewed_ms;
 };
-
-enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err)
-{
-    char id[33] = "";
-    const char *now = "", *name = "";
-    struct hn_text copy = {0};
-    struct hn_server *own = hn_need(1, sizeof *own);
-    hn_error_init(err);
-    pthread_mutex_init(&own->lock, NULL);
-    own->news = hn_event_make(err);
-    own->stops = hn_event_make(err);
-    own->pause_ms = first_pause_ms;
-    own->own_after = INT64_MAX;
-    own->uri = hn_need_copy(uri);
-    own->name = hn_server_name(uri);
-    own->connection = hn_connection_open(own->uri, own->name, true, connect_ms, err);
-    if (own->connection != NULL)
-        hn_connection_set_patience(own->connection, patience_ms);
-    hn_tables_open(own->connection, id, err);
-    /* Draws a name for this tuner. */
-    json_t *rows = hn_connection_read(
-        own->connection, err,
-        "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
-    (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
-    snprintf(own->tuner, sizeof own->tuner, "%s", name);
-    snprintf(own->since, sizeof own->since, "%s", now);
-    json_decref(rows);
-    /* In the user's folder, and of this host alone, since hosts may share that folder. */
-    (void)gethostname(own->machine, sizeof own->machine - 1);
-    const struct hn_hash place = hn_hash_string(own->machine);
-    hn_cache_folder_append(&copy);
-    hn_text_printf(&copy, "/postgresql-%.12s-%.8s.db", id, place.hex);
-    own->copy = hn_needed(hn_text_take(&copy));
-    *server = hn_failed(err) ? NULL : own;
-    if (hn_failed(err))
-        hn_server_close(own, &(struct hn_server_end){.losses = 0});
-    return err->status;
-}
-
-const char *hn_server_shown(const struct hn_server *server)
-{
-    return server->name;
-}
 
 const char *hn_server_copy(const struct hn_server *server)
 {
@@ -123,8 +83,8 @@ const char *hn_server_copy(const struct hn_server *server)
 static void drop(struct hn_server *server, const struct hn_error *reason)
 {
     if (server->connection != NULL) {
-        server->end.losses++;
-        snprintf(server->end.reason, sizeof server->end.reason, "%.500s", reason->message);
+        server->losses++;
+        snprintf(server->reason, sizeof server->reason, "%.500s", reason->message);
     }
     hn_connection_close(server->connection);
     server->connection = NULL;
@@ -275,7 +235,7 @@ static void send_records(struct pair *pair, struct hn_error *err)
         " $2::bigint AND position < $3::bigint) = $3::bigint - $2::bigint RETURNING id",
         "tii", pair->origin, pair->theirs, next);
     if (!hn_failed(err) && json_array_size(kept) == 0) {
-        pair->server->end.unkept += pair->ours - pair->theirs;
+        pair->server->unkept += pair->ours - pair->theirs;
         next = pair->ours;
     }
     pair->theirs = next;
@@ -291,7 +251,7 @@ static void send_session(struct pair *pair, struct hn_error *err)
         look_up(pair, err);
     }
     if (pair->theirs < 0 && !hn_failed(err))
-        pair->server->end.unkept += pair->ours;
+        pair->server->unkept += pair->ours;
     while (!hn_failed(err) && pair->theirs >= 0 && pair->theirs < pair->ours)
         send_records(pair, err);
 }
@@ -385,7 +345,7 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
     for (size_t i = 0; i < json_array_size(rows); i++)
         (void)json_object_set(theirs, text_of(json_array_get(rows, i), "origin"),
                               json_array_get(rows, i));
-    server->end.unkept = hn_failed(err) ? server->end.unkept : 0;
+    server->unkept = hn_failed(err) ? server->unkept : 0;
     json_object_foreach(all, origin, ours)
     {
         struct pair pair = pair_of(server, store, origin, ours);
@@ -484,8 +444,16 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
     return hn_failed(err) ? 0 : (int64_t)count;
 }
 
+/* What came of a call that fetches. */
+struct fetched {
+    int64_t sessions; /* of which there was something to fetch */
+    int64_t refused;  /* sessions, images and roofs that were left out */
+    bool left;        /* there is more, for the next call */
+    char reason[512]; /* of the first of them */
+};
+
 /* HN_EFORMAT counts as refused: what was fetched is bad, and the rest goes on. */
-static void count_refused(const struct hn_error *reason, struct hn_fetched *fetched,
+static void count_refused(const struct hn_error *reason, struct fetched *fetched,
                           struct hn_error *err)
 {
     if (hn_failed(reason) && reason->status != HN_EFORMAT)
@@ -494,17 +462,14 @@ static void count_refused(const struct hn_error *reason, struct hn_fetched *fetc
         snprintf(fetched->reason, sizeof fetched->reason, "%.500s", reason->message);
 }
 
-static void fetch_session(struct pair *pair, struct hn_fetched *fetched, struct hn_error *err)
+static void fetch_session(struct pair *pair, struct fetched *fetched, struct hn_error *err)
 {
     struct hn_error reason = {.status = HN_OK};
     bool lacks = pair->id == 0 || pair->ours < pair->theirs;
     if (pair->id == 0)
         fetch_head(pair, &reason);
-    while (!hn_failed(&reason) && pair->ours < pair->theirs) {
-        int64_t count = fetch_lines(pair, pair->ours, pair->theirs, &reason);
-        fetched->records += count;
-        pair->ours += count;
-    }
+    while (!hn_failed(&reason) && pair->ours < pair->theirs)
+        pair->ours += fetch_lines(pair, pair->ours, pair->theirs, &reason);
     if (!hn_failed(&reason) && pair->their_rule && !pair->our_rule)
         (void)fetch_lines(pair, RULE, 0, &reason);
     fetched->sessions += lacks;
@@ -537,7 +502,7 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
 
 /* One at a time, as they may be large. */
 static void fetch_images(struct hn_server *server, struct hn_store *store, const char *kernel,
-                         double until_ms, struct hn_fetched *fetched, struct hn_error *err)
+                         double until_ms, struct fetched *fetched, struct hn_error *err)
 {
     json_t *places = hn_connection_read(
         server->connection, err,
@@ -564,8 +529,8 @@ static void fetch_images(struct hn_server *server, struct hn_store *store, const
     json_decref(places);
 }
 
-static void fetch_roofs(struct hn_server *server, struct hn_store *store,
-                        struct hn_fetched *fetched, struct hn_error *err)
+static void fetch_roofs(struct hn_server *server, struct hn_store *store, struct fetched *fetched,
+                        struct hn_error *err)
 {
     json_t *rows = hn_connection_read(server->connection, err,
                                       "SELECT left(device, 4096) AS device, left(json, 16384) AS"
@@ -584,7 +549,7 @@ static void fetch_roofs(struct hn_server *server, struct hn_store *store,
 /* What arrives is as little trusted as a recording: what does not pass the gate is left out and
  * counted. No statement fetches much, and a call ends after 10,000 sessions or two minutes. */
 static void fetch(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
-                  struct hn_fetched *fetched, struct hn_error *err)
+                  struct fetched *fetched, struct hn_error *err)
 {
     const double begin_ms = hn_now_ms();
     json_t *own = hn_store_get_extents(store, 0, err);
@@ -608,16 +573,17 @@ static void fetch(struct hn_server *server, struct hn_store *store, const char *
     fetch_roofs(server, store, fetched, err);
 }
 
-enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel,
-                              bool images, struct hn_fetched *fetched, struct hn_error *err)
+void hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel,
+                    bool images, struct hn_error *err)
 {
-    hn_error_init(err);
-    *fetched = (struct hn_fetched){.sessions = 0};
+    struct fetched fetched = {.sessions = 0};
+    if (hn_failed(err))
+        return;
     pthread_mutex_lock(&server->lock);
     if (server->connection != NULL) {
         hn_connection_set_patience(server->connection, patience_ms);
         send_all(server, store, err);
-        fetch(server, store, kernel, images, fetched, err);
+        fetch(server, store, kernel, images, &fetched, err);
     }
     if (hn_failed(err) && server->follows) {
         drop(server, err);
@@ -626,7 +592,14 @@ enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, 
     if (server->connection != NULL && server->follows)
         hn_connection_set_patience(server->connection, short_patience_ms);
     pthread_mutex_unlock(&server->lock);
-    return err->status;
+    if (!hn_failed(err) && fetched.refused > 0)
+        fprintf(stderr, "hone: warning: %s: %lld row%s cannot be used and %s left out: %s\n",
+                server->name, (long long)fetched.refused, hn_plural((uint64_t)fetched.refused),
+                fetched.refused == 1 ? "is" : "are", fetched.reason);
+    if (!hn_failed(err) && fetched.left)
+        fprintf(stderr,
+                "hone: warning: %s: there is more than one command fetches; the next ones go on\n",
+                server->name);
 }
 
 /* Whether another has it, or finished it since this tuner is there. */
@@ -747,17 +720,16 @@ static void *follow(void *pointer)
     return NULL;
 }
 
-enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err)
+/* From now on sends what is committed to the copy, each time that it is told of it. */
+static void begin_following(struct hn_server *server, struct hn_error *err)
 {
-    if (hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err) != HN_OK)
-        return err->status;
-    server->sent = hn_store_last_record(server->outgoing, &server->own_after, err);
+    if (hn_store_open(server->copy, HN_STORE_READ, &server->outgoing, err) == HN_OK)
+        server->sent = hn_store_last_record(server->outgoing, &server->own_after, err);
     if (hn_failed(err))
-        return err->status;
+        return;
     hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
     server->follows = hn_thread_start(&server->thread, follow, server, err);
-    return err->status;
 }
 
 void hn_server_tell(void *own)
@@ -845,10 +817,31 @@ bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, 
     return held;
 }
 
-void hn_server_close(struct hn_server *server, struct hn_server_end *end)
+/* Says how it went. waiting: records that are in the copy alone. */
+static void tell_end(const struct hn_server *server, int64_t waiting)
 {
-    if (server == NULL)
-        return;
+    if (waiting > 0)
+        fprintf(stderr,
+                "hone: warning: the cache's server is away (%s): %lld record%s in '%s' alone, "
+                "until a hone opens this cache here again\n",
+                server->reason, (long long)waiting, waiting == 1 ? " is" : "s are", server->copy);
+    else if (server->losses > 0)
+        fprintf(stderr,
+                "hone: warning: the connection to the cache's server was lost %d time%s (%s); all "
+                "records were sent\n",
+                server->losses, server->losses == 1 ? "" : "s", server->reason);
+    if (server->unkept > 0)
+        fprintf(stderr,
+                "hone: warning: %s: %lld record%s sent and not kept: does a trigger, rule or "
+                "policy there drop rows? They are in '%s' alone\n",
+                server->name, (long long)server->unkept, server->unkept == 1 ? " was" : "s were",
+                server->copy);
+}
+
+void hn_server_close(void *own)
+{
+    struct hn_server *server = own;
+    int64_t waiting = 0;
     if (server->follows) {
         hn_event_signal(server->stops);
         pthread_join(server->thread, NULL);
@@ -862,13 +855,11 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
         struct hn_error ignored = {.status = HN_OK};
         const int64_t last = hn_store_last_record(server->outgoing, NULL, &ignored);
         if (server->connection == NULL && !hn_failed(&ignored))
-            server->end.waiting = last - server->sent;
+            waiting = last - server->sent;
     }
     while (server->claims != NULL)
         hn_server_release(server, server->claims, false);
-    *end = server->end;
-    snprintf(end->server, sizeof end->server, "%s", server->name);
-    snprintf(end->copy, sizeof end->copy, "%s", server->copy);
+    tell_end(server, waiting);
     hn_store_close(server->outgoing);
     hn_connection_close(server->connection);
     close(server->news);
@@ -878,4 +869,59 @@ void hn_server_close(struct hn_server *server, struct hn_server_end *end)
     free(server->name);
     free(server->copy);
     free(server);
+}
+
+static struct hn_server *connect_to(const char *uri, struct hn_error *err)
+{
+    char id[33] = "";
+    const char *now = "", *name = "";
+    struct hn_text copy = {0};
+    struct hn_server *own = hn_need(1, sizeof *own);
+    pthread_mutex_init(&own->lock, NULL);
+    own->news = hn_event_make(err);
+    own->stops = hn_event_make(err);
+    own->pause_ms = first_pause_ms;
+    own->own_after = INT64_MAX;
+    own->uri = hn_need_copy(uri);
+    own->name = hn_server_name(uri);
+    own->connection = hn_connection_open(own->uri, own->name, true, connect_ms, err);
+    if (own->connection != NULL)
+        hn_connection_set_patience(own->connection, patience_ms);
+    hn_tables_open(own->connection, id, err);
+    /* Draws a name for this tuner. */
+    json_t *rows = hn_connection_read(
+        own->connection, err,
+        "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
+    (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
+    snprintf(own->tuner, sizeof own->tuner, "%s", name);
+    snprintf(own->since, sizeof own->since, "%s", now);
+    json_decref(rows);
+    /* In the user's folder, and of this host alone, since hosts may share that folder. */
+    (void)gethostname(own->machine, sizeof own->machine - 1);
+    const struct hn_hash place = hn_hash_string(own->machine);
+    hn_cache_folder_append(&copy);
+    hn_text_printf(&copy, "/postgresql-%.12s-%.8s.db", id, place.hex);
+    own->copy = hn_needed(hn_text_take(&copy));
+    return own;
+}
+
+/* A copy that is only read needs the server no longer. */
+struct hn_store *hn_server_open(const char *uri, enum hn_store_mode mode, const char *kernel,
+                                bool images, struct hn_server **server, struct hn_error *err)
+{
+    struct hn_store *store = NULL;
+    struct hn_server *own = connect_to(uri, err);
+    if (!hn_failed(err) && hn_store_open(own->copy, HN_STORE_WRITE, &store, err) == HN_OK)
+        hn_server_sync(own, store, kernel, images, err);
+    if (!hn_failed(err) && mode == HN_STORE_WRITE)
+        begin_following(own, err);
+    if (!hn_failed(err) && mode == HN_STORE_READ) {
+        hn_store_close(store);
+        if (hn_store_open(own->copy, mode, &store, err) == HN_OK)
+            hn_store_set_name(store, own->name, err);
+    }
+    *server = own->follows ? own : NULL;
+    if (!own->follows)
+        hn_server_close(own);
+    return store;
 }

@@ -12,29 +12,22 @@ struct hn_server;
 /* A URI of PostgreSQL without its password, for messages. Free it. */
 char *hn_server_name(const char *uri);
 
-/* Connects, and makes the tables where there are none. HN_ERUN: no libpq, no server, no right to; the message says which. */
-enum hn_status hn_server_open(const char *uri, struct hn_server **server, struct hn_error *err);
-/* Its URI without a password. */
-const char *hn_server_shown(const struct hn_server *server);
+/* Connects, makes the tables where there are none, and brings the copy up to date, which is returned, open; after a failure it may
+ * be, too. *server: NULL where that is only read; else it is sent what is committed to the copy each time that it is told of it. HN_ERUN:
+ * no libpq, no server, no right to; the message says which. kernel, images: as of hn_server_sync. Sticky, as the next. */
+struct hn_store *hn_server_open(const char *uri, enum hn_store_mode mode, const char *kernel, bool images,
+                                struct hn_server **server, struct hn_error *err);
+/* Makes copy and server alike: sends all that the server lacks, and fetches what the copy lacks of a kernel (NULL: of all),
+ * machine code only with `images`; says on stderr what could not be. store: the copy, open for writing. While it is followed a
+ * lost connection is no failure: then nothing is fetched. */
+void hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
+                    struct hn_error *err);
 /* Where the copy is. */
 const char *hn_server_copy(const struct hn_server *server);
-
-struct hn_fetched {
-    int64_t sessions; /* of which there was something to fetch */
-    int64_t records;
-    int64_t refused;  /* sessions, images and roofs that were left out */
-    bool left;        /* there is more, for the next call */
-    char reason[512]; /* of the first of them */
-};
-/* Makes copy and server alike: sends all that the server lacks, and fetches what the copy lacks of a kernel (NULL: of all),
- * machine code only with `images`. store: the copy, open for writing. While it is followed a lost connection is no
- * failure: then nothing is fetched. */
-enum hn_status hn_server_sync(struct hn_server *server, struct hn_store *store, const char *kernel, bool images,
-                              struct hn_fetched *fetched, struct hn_error *err);
-
-/* From now on sends what is committed to the copy, each time that it is told of it. */
-enum hn_status hn_server_follow(struct hn_server *server, struct hn_error *err);
+/* For a follower of the copy. The latter sends what is left, for some seconds where the server is away, says on stderr how it went,
+ * and frees the server. */
 void hn_server_tell(void *server);
+void hn_server_close(void *server);
 
 /* Claims a problem, or says who has it; a claim is renewed until it is released. Where the connection is lost it is the
  * caller's for want of an answer, and claimed once it is back. What this command claimed before it gets again. From any thread. */
@@ -56,17 +49,5 @@ enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_id
 /* Sends what was recorded, then releases the claim. Returns whether the claim was held all the time: another may have begun
  * the same where it was not. */
 bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, bool finished);
-
-/* How it went, for messages. */
-struct hn_server_end {
-    int losses;         /* of the connection */
-    int64_t waiting;    /* records that are in the copy alone */
-    int64_t unkept;     /* records that the server was sent and has not */
-    char server[256];   /* its name, and where the copy is */
-    char copy[4096];
-    char reason[512];   /* of the last loss */
-};
-/* Sends what is left, for some seconds where the server is away; frees the server. */
-void hn_server_close(struct hn_server *server, struct hn_server_end *end);
 
 #endif
