@@ -563,13 +563,42 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
     return hn_fail(err, reason.status, "'%s': %.3000s", path, reason.message);
 }
 
-/* Takes the JSON; NULL is an allocation that failed. */
+/* JSON with reals in their shortest exact form, which jansson does not write, and spaces as Kernel
+ * Tuner's. Takes it; NULL is an allocation that failed. */
 static void append_json(struct hn_text *text, json_t *json)
 {
-    if (json == NULL)
-        text->failed = true;
-    else
-        hn_json_append(text, json);
+    const char *separator = "";
+    const char *name;
+    json_t *item;
+    size_t index;
+    if (json_is_object(json)) {
+        hn_text_append(text, "{");
+        json_object_foreach(json, name, item)
+        {
+            hn_text_append(text, separator);
+            append_json(text, json_string(name));
+            hn_text_append(text, ": ");
+            append_json(text, json_incref(item));
+            separator = ", ";
+        }
+        hn_text_append(text, "}");
+    } else if (json_is_array(json)) {
+        hn_text_append(text, "[");
+        json_array_foreach(json, index, item)
+        {
+            hn_text_append(text, index == 0 ? "" : ", ");
+            append_json(text, json_incref(item));
+        }
+        hn_text_append(text, "]");
+    } else if (json_is_real(json)) {
+        struct hn_value value = hn_real(json_real_value(json));
+        hn_value_append(text, &value);
+    } else {
+        char *dump = json_dumps(json, JSON_ENCODE_ANY);
+        text->failed = text->failed || dump == NULL;
+        hn_text_append(text, dump == NULL ? "" : dump);
+        free(dump);
+    }
     json_decref(json);
 }
 
@@ -656,6 +685,14 @@ static enum hn_status check_points(const struct hn_recording *recording, struct 
     return HN_OK;
 }
 
+static enum hn_status write_text(const char *path, struct hn_text *text, struct hn_error *err)
+{
+    enum hn_status status =
+        text->failed ? hn_fail_memory(err) : hn_gzip_write(path, text->data, text->length, err);
+    hn_text_finish(text);
+    return status;
+}
+
 enum hn_status hn_recording_save(const char *path, const struct hn_recording *recording,
                                  struct hn_error *err)
 {
@@ -681,9 +718,7 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
         append_json(&text, write_row(recording, record));
     }
     hn_text_append(&text, "}\n}\n");
-    status = text.failed ? hn_fail_memory(err) : hn_gzip_write(path, text.data, text.length, err);
-    hn_text_finish(&text);
-    return status;
+    return write_text(path, &text, err);
 }
 
 /* T4, the results format of the autotuning community (github.com/odgaard/TuningSchema,
@@ -753,8 +788,5 @@ enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording 
                              metadata(recording), "results", results);
     append_json(&text, json);
     hn_text_append(&text, "\n");
-    enum hn_status status =
-        text.failed ? hn_fail_memory(err) : hn_gzip_write(path, text.data, text.length, err);
-    hn_text_finish(&text);
-    return status;
+    return write_text(path, &text, err);
 }

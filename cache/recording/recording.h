@@ -77,9 +77,6 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
  * HN_EFORMAT: what was found where. NULL after a failure. */
 json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err);
 
-/* JSON with reals in their shortest exact form, which jansson does not write, and spaces as Kernel Tuner's. */
-void hn_json_append(struct hn_text *text, const json_t *json);
-
 /* A row of Kernel Tuner's own, or of ours with what our "hone" object adds, into an initialised
  * record. */
 void hn_row_read(const struct hn_recording *recording, const json_t *row, struct hn_record *record,

@@ -186,44 +186,6 @@ json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err)
     return root;
 }
 
-void hn_json_append(struct hn_text *text, const json_t *json)
-{
-    const char *separator = "";
-    const char *name;
-    json_t *item;
-    size_t index;
-    if (json_is_object(json)) {
-        hn_text_append(text, "{");
-        json_object_foreach((json_t *)(uintptr_t)json, name, item)
-        {
-            json_t *key = json_string(name);
-            hn_text_append(text, separator);
-            hn_json_append(text, key);
-            hn_text_append(text, ": ");
-            hn_json_append(text, item);
-            json_decref(key);
-            separator = ", ";
-        }
-        hn_text_append(text, "}");
-    } else if (json_is_array(json)) {
-        hn_text_append(text, "[");
-        json_array_foreach(json, index, item)
-        {
-            hn_text_append(text, index == 0 ? "" : ", ");
-            hn_json_append(text, item);
-        }
-        hn_text_append(text, "]");
-    } else if (json_is_real(json)) {
-        struct hn_value value = hn_real(json_real_value(json));
-        hn_value_append(text, &value);
-    } else {
-        char *dump = json_dumps(json, JSON_ENCODE_ANY);
-        text->failed = text->failed || dump == NULL;
-        hn_text_append(text, dump == NULL ? "" : dump);
-        free(dump);
-    }
-}
-
 /* Kernel and device stand before the rows. */
 enum { HEAD_BYTES = 4096 };
 
