@@ -556,8 +556,7 @@ enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)
     for (size_t i = 0; !hn_failed(err) && i < rule->value_count; i++)
         check_value(rule, i, err);
     complete_expressions(rule, err);
-    if (!hn_failed(err))
-        check_tree(rule, err);
+    check_tree(rule, err);
     check_loss("predicted", &rule->predicted, err);
     check_loss("measured", &rule->measured, err);
     check_loss("choice's", &rule->parts.choice, err);

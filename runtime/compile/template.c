@@ -181,8 +181,7 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     for (size_t i = 0; i < template->other_count && !hn_failed(err); i++) {
         struct hn_text_file *other = &template->others[i];
         other->text = read_other(other->name, err);
-        if (!hn_failed(err))
-            scan(loader, other->name, other->text, false, err);
+        scan(loader, other->name, other->text, false, err);
     }
     hash(loader, err);
 }

@@ -72,7 +72,7 @@ static void use_family(const struct hn_family *family)
         struct hn_bindings problem = hn_family_draw(family, &none, 1, &at, &err);
         bool drawn = fuzz_fine(err.status, &err);
         if (drawn)
-            fuzz_require(hn_family_has(family, &problem), "what is drawn is of the family");
+            fuzz_require(hn_family_has(family, &problem, NULL), "what is drawn is of the family");
         hn_bindings_finish(&problem);
         if (!drawn)
             return;

@@ -19,7 +19,7 @@ static void assert_text(const struct hn_bindings *bindings, const char *expected
 
 static void assert_has(const struct hn_family *family, const char *text, bool expected)
 {
-    if (hn_family_has(family, parsed(text)) != expected)
+    if (hn_family_has(family, parsed(text), NULL) != expected)
         fail_msg("%s: expected to be %s", text, expected ? "of the family" : "of none");
 }
 
@@ -125,7 +125,7 @@ TEST(draws_are_of_the_family_and_repeatable)
     for (int i = 0; i < 500; i++) {
         struct hn_bindings problem = draw(config, 7, &at), again = draw(config, 7, &again_at),
                            other = draw(config, 8, &other_at);
-        assert_true(hn_family_has(config->family, &problem));
+        assert_true(hn_family_has(config->family, &problem, NULL));
         assert_true(hn_bindings_equal(&problem, &again));
         alike += hn_bindings_equal(&problem, &other);
         hn_bindings_finish(&problem);

@@ -35,7 +35,7 @@ TEST(every_other_size_is_rounded)
     for (int i = 0; i < SIZES; i++) {
         bool rounds = at % 2 == 1;
         struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 1, &at);
-        assert_true(hn_family_has(config->family, &problem));
+        assert_true(hn_family_has(config->family, &problem, NULL));
         for (const char *const *name = (const char *const[]){"M", "N", "K", NULL}; *name; name++) {
             int64_t size = size_of(&problem, *name);
             odd[rounds] += size >= 16 && size % 16 != 0;
@@ -52,7 +52,7 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
     uint64_t at = 0;
     for (int i = 0; i < 200; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 3, &at);
-        assert_true(hn_family_has(config->family, &problem));
+        assert_true(hn_family_has(config->family, &problem, NULL));
     }
 }
 

@@ -177,7 +177,7 @@ static void check_ends(const struct hn_config *config, const struct hn_device *d
                                       : value->values[high ? value->count - 1 : 0];
             ASSERT_OK(hn_bindings_set(&problem, value->name, &end, &err));
         }
-        if (hn_family_has(family, &problem))
+        if (hn_family_has(family, &problem, NULL))
             check_member(config, device, &problem);
     }
 }

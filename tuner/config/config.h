@@ -51,8 +51,8 @@ struct hn_family {
 };
 
 /* Whether each value of the family is among the problem's and allowed, and `where` holds, which a condition without a
- * value does not. Other values of the problem, as limits of a device, are not looked at. */
-bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem);
+ * value does not. Other values of the problem, as limits of a device, are not looked at. HN_ECONFIG says what is not so. */
+bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem, struct hn_error *err);
 /* The first problem at or behind place *at of a sequence that `where` lets through, as bindings of their own; *at moves
  * behind it. A sequence spreads evenly from its start on (Roberts' R sequence, moved by what the seed says), is the same on
  * every machine, and may repeat itself where there is little to choose from. Of each second place sizes are rounded to

@@ -48,9 +48,8 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
     hn_text_finish(&text);
 }
 
-/* Each value of the family is among the problem's and allowed, and its conditions hold. */
-static enum hn_status check(const struct hn_family *family, const struct hn_bindings *problem,
-                            struct hn_error *err)
+bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem,
+                   struct hn_error *err)
 {
     struct hn_error own, reason = {0};
     struct hn_value values[family->value_count + 1];
@@ -71,12 +70,7 @@ static enum hn_status check(const struct hn_family *family, const struct hn_bind
     if (broken != NULL)
         hn_fail(err, HN_ECONFIG, "the family's '%s' (%s) does not hold%s%s", broken->text,
                 broken->where, reason.message[0] == '\0' ? "" : ": ", reason.message);
-    return err->status;
-}
-
-bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem)
-{
-    return check(family, problem, NULL) == HN_OK;
+    return !hn_failed(err);
 }
 
 /* Steps of multiple_of, so that each allowed value of a range has its share. */
@@ -380,7 +374,7 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
         if (found != NULL)
             hn_bindings_set(&size, value->name, found, err);
     }
-    if (!hn_failed(err) && check(family, &size, err) == HN_OK)
+    if (!hn_failed(err) && hn_family_has(family, &size, err))
         keep_size(list, &size, times, err);
     hn_bindings_finish(&size);
 }

@@ -44,7 +44,7 @@ static bool is_of_family(const struct hn_measuring *measuring, const struct hn_t
            hn_device_identity_equal(&own->device, &other->device) &&
            strcmp(own->regime, other->regime) == 0 &&
            strcmp(own->objective, other->objective) == 0 &&
-           hn_family_has(measuring->config->family, &other->problem);
+           hn_family_has(measuring->config->family, &other->problem, NULL);
 }
 
 /* Those that were measured at several sizes. */
