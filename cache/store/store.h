@@ -170,6 +170,8 @@ enum hn_store_listed {
 /* kernel NULL: of all kernels. problem: of results alone, whatever the device; NULL: of all. */
 enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed, const char *kernel,
                              const struct hn_bindings *problem, struct hn_tuned_list *list, struct hn_error *err);
+/* HN_ENOTFOUND, in place of tunings of a kernel, which names what there is. */
+void hn_store_fail_missing(struct hn_store *store, const char *kernel, struct hn_error *err);
 /* An empty one at the end; sticky, NULL after a failure. */
 struct hn_tuned *hn_tuned_list_add(struct hn_tuned_list *list, struct hn_error *err);
 void hn_tuned_finish(struct hn_tuned *tuned);

@@ -472,3 +472,23 @@ bool hn_known_problems_may_have(const struct hn_known_problems *known,
     return known->count > 0 &&
            bsearch(&hash, known->hashes, known->count, sizeof hash, compare_hashes) != NULL;
 }
+
+void hn_store_fail_missing(struct hn_store *store, const char *kernel, struct hn_error *err)
+{
+    struct hn_tuned_list all;
+    struct hn_text known = {0};
+    const char *name = store->name != NULL ? store->name : store->path;
+    if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
+        return;
+    for (size_t i = 0; i < all.count; i++)
+        if (i == 0 || strcmp(all.items[i - 1].identity.kernel, all.items[i].identity.kernel) != 0)
+            hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", all.items[i].identity.kernel);
+    if (all.count == 0)
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tunings yet; `hone tune CONFIG` makes them",
+                name);
+    else
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tuning of '%s'; it has: %s", name, kernel,
+                known.data);
+    hn_text_finish(&known);
+    hn_tuned_list_free(&all);
+}

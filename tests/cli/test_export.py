@@ -265,6 +265,7 @@ int main(void)
         for size, old, new in (1000, "", ""), (2000, 'grid: "', 'grid: "1 + '):
             self.spoil(config, old, new)
             self.hone("tune", config, "-p", f"SIZE={size}", "--simulate", self.record(problem={"SIZE": size}), "--quiet")
+        config.unlink()
         self.assertIn("stale are 1 of 2 results", self.hone("export", "saxpy", "-o", "saxpy_tuned.h").stderr)
         self.write("main.c", """\
 #include "saxpy_tuned.h"
@@ -273,7 +274,7 @@ int main(void) { return hone_saxpy_step(0, 0, (struct hone_saxpy_problem)HONE_SA
         self.compile("main.c")
 
     def test_nothing_of_that_name(self):
-        self.fails(3, "hone: nothing tuned is cached for 'daxpy'; the cache holds saxpy", "export", "daxpy")
+        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'daxpy'; it has: saxpy", "export", "daxpy")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",
                    "-p", "SIZE=5")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem in that regime; cached are: SIZE=1048576 (cold)", "export", "saxpy",

@@ -327,7 +327,6 @@ TEST(test_empty_cache)
 {
     struct hn_export export ENDED_BY(hn_export_finish);
     drop(open_store(cache.path, HN_STORE_WRITE));
-    assert_error(open_export(cache.path, "matmul", NULL, "", &export, &said), HN_ENOTFOUND,
-                 "nothing tuned is cached for 'matmul': the cache has no tunings of problems; run "
-                 "'hone tune CONFIG' first");
+    assert_mentions(open_export(cache.path, "matmul", NULL, "", &export, &said), HN_ENOTFOUND,
+                    "has no tunings yet; `hone tune CONFIG` makes them");
 }

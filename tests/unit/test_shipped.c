@@ -55,9 +55,14 @@ static void load_config(struct shipped *shipped)
         complain(shipped, said.message);
 }
 
+static void end_kept(struct hn_config_kept *kept)
+{
+    hn_stored_plan_free(&kept->plan);
+}
+
 static void compare_version(struct shipped *shipped)
 {
-    struct hn_config_kept kept ENDED_BY(hn_config_kept_finish);
+    struct hn_config_kept kept ENDED_BY(end_kept);
     struct hn_text text ENDED_BY(hn_text_finish) = {0};
     const struct hn_version *was = &shipped->recording.version;
     if (hn_config_keep(shipped->config, &shipped->config->problems[0], &kept, &said) != HN_OK)

@@ -232,7 +232,7 @@ static void import_recording(const struct hn_given *given, const char *path,
         if (reason.status == HN_EFORMAT)
             hn_fail(err, HN_EFORMAT, "'%s': %.3000s", path, reason.message);
     }
-    hn_config_kept_finish(&kept);
+    hn_stored_plan_free(&kept.plan);
     hn_recording_finish(&recording);
 }
 

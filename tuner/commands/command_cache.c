@@ -67,8 +67,6 @@ void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tune
 void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
                      struct hn_error *err)
 {
-    struct hn_tuned_list all;
-    struct hn_text known = {0};
     char line[HN_FOLLOW_UP_SIZE];
     *list = (struct hn_tuned_list){.items = NULL};
     if (hn_failed(err))
@@ -84,21 +82,8 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
         hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
                 kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
                 kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
-    if (count > 0 || hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
-        return;
-    for (size_t i = 0; i < all.count; i++) {
-        const char *name = all.items[i].identity.kernel;
-        if (i == 0 || strcmp(all.items[i - 1].identity.kernel, name) != 0)
-            hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", name);
-    }
-    if (all.count == 0)
-        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tunings yet; `hone tune CONFIG` makes them",
-                given->cache);
     else
-        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tuning of '%s'; it has: %s", given->cache,
-                kernel, known.data);
-    hn_text_finish(&known);
-    hn_tuned_list_free(&all);
+        hn_store_fail_missing(given->store, kernel, err);
 }
 
 json_t *hn_cache_tuned_to_json(const struct hn_tuned *tuned)

@@ -300,20 +300,16 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     return err->status;
 }
 
-/* Whether a plan of the config is the one that was kept with results, but for what --capture or
- * --reference gave: that stands in the latter alone, and is put into the former. */
-static bool is_given(json_t *own, const json_t *kept)
+bool hn_config_is_plan(json_t *own, const json_t *kept, const char *key)
 {
     struct hn_plan *plan = NULL, *other = NULL;
     size_t i;
     json_t *argument;
-    if (!json_is_true(json_object_get(kept, "given")))
-        return false;
     json_array_foreach(json_object_get(own, "arguments"), i, argument)
     {
         const json_t *given = json_array_get(json_object_get(kept, "arguments"), i);
         json_object_set(argument, "fill", json_object_get(given, "fill"));
-        json_object_set(argument, "value", json_object_get(given, "value"));
+        json_object_set(argument, key, json_object_get(given, key));
     }
     json_object_set(own, "reference", json_object_get(kept, "reference"));
     bool same = hn_plan_from_json(own, &plan, NULL) == HN_OK &&
@@ -336,12 +332,13 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
         return false;
     if (store != NULL && !hn_version_same_source(&kept.version, version) &&
         hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK) {
-        if (is_given(kept.plan.json, plan.json))
+        if (json_is_true(json_object_get(plan.json, "given")) &&
+            hn_config_is_plan(kept.plan.json, plan.json, "value"))
             memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
         hn_stored_plan_free(&plan);
     }
     bool changed = !hn_version_same_source(&kept.version, version);
-    hn_config_kept_finish(&kept);
+    hn_stored_plan_free(&kept.plan);
     return changed;
 }
 
@@ -364,10 +361,4 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
         hn_stored_plan_free(&plan);
     }
     hn_config_destroy(config);
-}
-
-void hn_config_kept_finish(struct hn_config_kept *kept)
-{
-    hn_stored_plan_free(&kept->plan);
-    *kept = (struct hn_config_kept){.plan.json = NULL};
 }

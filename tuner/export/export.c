@@ -16,22 +16,19 @@
 /* The plan of what is exported: as the cache, a recording or a config has it; which results go with
  * it; and the types of arguments that it has for each configuration. */
 
-/* As it was kept with the results; without one there may be none. */
-static void find_plan(struct hn_store *store, const struct hn_export_request *request,
-                      struct hn_export *export, struct hn_error *err)
+/* As it was kept with results of a version; there may be none. */
+static void get_plan(const struct hn_export *export, const struct hn_export_request *request,
+                     const struct hn_version *version, struct hn_stored_plan *stored,
+                     struct hn_error *err)
 {
-    const struct hn_version *version = &export->results[0]->version;
-    struct hn_stored_plan *stored = &export->stored;
     struct hn_error reason = {.status = HN_OK};
-    if (store != NULL)
-        hn_store_get_plan(store, export->kernel, version, stored, &reason);
+    if (export->store != NULL)
+        hn_store_get_plan(export->store, export->kernel, version, stored, &reason);
     for (size_t i = 0; !hn_failed(&reason) && stored->json == NULL && i < request->recorded_count;
          i++)
         hn_recording_plan_find(request->recorded[i], export->kernel, version, stored, &reason);
     if (hn_failed(&reason) && reason.status != HN_ENOTFOUND)
         *err = reason;
-    else if (!hn_failed(&reason) && stored->json != NULL)
-        hn_plan_from_json(stored->json, &export->plan, err);
 }
 
 static void check_config(const struct hn_config *config, const char *kernel, struct hn_error *err)
@@ -62,9 +59,6 @@ static void take_config(struct hn_export *export, struct hn_store *store, const 
             hn_config_has_changed(export->config, store, &tuned->identity, &tuned->version);
     }
     export->stored = kept.plan;
-    kept.plan = (struct hn_stored_plan){.json = NULL};
-    hn_config_kept_finish(&kept);
-    hn_plan_from_json(export->stored.json, &export->plan, err);
 }
 
 enum hn_status hn_export_need_plan(const struct hn_export *export, struct hn_error *err)
@@ -324,24 +318,6 @@ void hn_export_need_one_type(const struct hn_export *export, const struct hn_arg
 /* The results that are exported: those of the cache, of recordings, or in their place the default
  * point of a config; the chosen one of them, and the configurations that they come down to. */
 
-static void nothing_cached(struct hn_store *store, const char *kernel, struct hn_error *err)
-{
-    struct hn_tuned_list all = {0};
-    struct hn_text names = {0};
-    if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
-        return;
-    for (size_t i = 0; i < all.count; i++)
-        if (i == 0 || strcmp(all.items[i].identity.kernel, all.items[i - 1].identity.kernel) != 0)
-            hn_text_printf(&names, "%s%s", i > 0 ? ", " : "; the cache holds ",
-                           all.items[i].identity.kernel);
-    if (all.count == 0)
-        hn_text_append(&names,
-                       ": the cache has no tunings of problems; run 'hone tune CONFIG' first");
-    hn_fail(err, HN_ENOTFOUND, "nothing tuned is cached for '%s'%s", kernel, names.data);
-    hn_text_finish(&names);
-    hn_tuned_list_free(&all);
-}
-
 /* Puts in the place of a result's best the one that costs least. True: there is one. */
 static bool choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tuned *tuned,
                       struct hn_error *err)
@@ -450,7 +426,7 @@ static void list_results(struct hn_export *export, const struct hn_export_reques
                 "it, without -p and --no-family",
                 request->kernel);
     else if (store != NULL)
-        nothing_cached(store, request->kernel, err);
+        hn_store_fail_missing(store, request->kernel, err);
     else
         hn_fail(err, HN_ENOTFOUND, "there is no recording of '%s' in '%s'%s", request->kernel,
                 request->recorded[0], request->recorded_count > 1 ? ", …" : "");
@@ -603,18 +579,37 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
     return chosen == export->result_count ? 0 : chosen;
 }
 
-/* All take one plan. Where no config can be asked, results of another template or other options
- * than the newest are stale. */
-static void mark_older(const struct hn_export *export)
+/* All take one plan. Results of another template, other options or another plan than the newest
+ * are stale; types and data may be those of a problem. */
+static void mark_older(struct hn_export *export, const struct hn_export_request *request,
+                       struct hn_error *err)
 {
-    const struct hn_tuned *newest = export->results[0];
-    for (size_t i = 1; i < export->result_count; i++)
-        newest = export->results[i]->best.time > newest->best.time ? export->results[i] : newest;
-    HN_EACH(tuned, export->all)
-        tuned->stale |= hn_version_knows_template(&tuned->version) &&
-                        hn_version_knows_template(&newest->version) &&
-                        (strcmp(tuned->version.template_hash, newest->version.template_hash) != 0 ||
-                         strcmp(tuned->version.options_hash, newest->version.options_hash) != 0);
+    const struct hn_tuned *newest = NULL;
+    struct hn_stored_plan latest = {.json = NULL};
+    if (export->store != NULL)
+        hn_config_mark_changed(export->store, &export->all);
+    for (size_t i = 0; i < export->result_count; i++) {
+        const struct hn_tuned *one = export->results[i];
+        if (!one->stale && hn_version_knows_template(&one->version) &&
+            (newest == NULL || one->best.time > newest->best.time))
+            newest = one;
+    }
+    if (newest != NULL)
+        get_plan(export, request, &newest->version, &latest, err);
+    HN_EACH(tuned, export->all) {
+        const struct hn_version *version = &tuned->version;
+        struct hn_stored_plan own = {.json = NULL};
+        if (newest == NULL || !hn_version_knows_template(version))
+            continue;
+        if (strcmp(version->plan_hash, newest->version.plan_hash) != 0)
+            get_plan(export, request, version, &own, err);
+        tuned->stale |= strcmp(version->template_hash, newest->version.template_hash) != 0 ||
+                        strcmp(version->options_hash, newest->version.options_hash) != 0 ||
+                        (own.json != NULL && latest.json != NULL &&
+                         !hn_config_is_plan(own.json, latest.json, "type"));
+        hn_stored_plan_free(&own);
+    }
+    hn_stored_plan_free(&latest);
 }
 
 /* The chosen device's results first, stale ones last of these: all take the first one's plan. */
@@ -726,17 +721,17 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     size_t chosen = untuned || hn_failed(err) ? 0 : choose(export, request, err);
     if (hn_failed(err))
         return;
-    if (request->config == NULL && store != NULL)
-        hn_config_mark_changed(store, &export->all);
-    else if (request->config == NULL)
-        mark_older(export);
+    if (request->config == NULL)
+        mark_older(export, request, err);
     order(export, chosen);
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
     if (request->config != NULL)
         take_config(export, store, request->config, err);
     else
-        find_plan(store, request, export, err);
+        get_plan(export, request, &export->results[0]->version, &export->stored, err);
+    if (export->plan == NULL && export->stored.json != NULL && !hn_failed(err))
+        hn_plan_from_json(export->stored.json, &export->plan, err);
     drop_incompatible(export, err);
     if (!untuned && export->plan != NULL && export->plan->pipeline == NULL && !request->no_family &&
         request->problem->count == 0)
