@@ -79,6 +79,13 @@ void hn_json_drop_folder(json_t *object, const char *key)
         (void)json_object_set_new(object, key, json_string(slash + 1));
 }
 
+char *hn_json_text(json_t *json, size_t flags)
+{
+    char *text = json_dumps(json, flags);
+    json_decref(json);
+    return text;
+}
+
 json_t *hn_real_to_json(double real)
 {
     if (isfinite(real))

@@ -31,6 +31,9 @@ void hn_build_append(json_t **array, json_t *value);
 /* Takes the folder off a path in an object: elsewhere it says nothing, and a checkout there is the same. */
 void hn_json_drop_folder(json_t *object, const char *key);
 
+/* Takes the JSON, and gives its text as json_dumps writes it, to be freed; NULL where there is none. */
+char *hn_json_text(json_t *json, size_t flags);
+
 /* A number; {"real": "nan"}, "inf" or "-inf" for what JSON cannot say. */
 json_t *hn_real_to_json(double real);
 /* null for NULL. Compiler logs may hold any bytes, JSON holds UTF-8 only: of a string that is not UTF-8, '?' for all that is not ASCII. */

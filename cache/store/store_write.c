@@ -18,21 +18,14 @@
 /* Records are grouped for this long, so that a fast tune costs few transactions. */
 enum { COMMIT_AFTER_MS = 50 };
 
-/* Takes the JSON. */
-static char *text_of(json_t *json, struct hn_error *err)
-{
-    char *text = NULL;
-    if (hn_made(json, err) != NULL)
-        text = hn_made(json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), err);
-    json_decref(json);
-    return text;
-}
+enum { AS_KEPT = JSON_COMPACT | JSON_SORT_KEYS };
 
 char *hn_document_text(const struct hn_structure *structure, const void *value,
                        struct hn_error *err)
 {
     bool has_text = value != NULL && !hn_failed(err);
-    return has_text ? text_of(hn_fields_to_json(structure, value), err) : NULL;
+    return has_text ? hn_made(hn_json_text(hn_fields_to_json(structure, value), AS_KEPT), err)
+                    : NULL;
 }
 
 void hn_subject_make(struct hn_subject *subject, const struct hn_identity *identity,
@@ -141,7 +134,7 @@ static void add_record(struct hn_statement *statement, int64_t session_id,
     if (hn_failed(err))
         return;
     char *point = hn_made(hn_bindings_text(&record->point), err);
-    char *json = text_of(hn_record_to_json(record), err);
+    char *json = hn_made(hn_json_text(hn_record_to_json(record), AS_KEPT), err);
     hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_names[record->outcome],
                       (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
                       json);

@@ -660,10 +660,9 @@ enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, stru
 /* Takes json. Out of memory gives the hash of nothing, which equals no plan's. */
 static struct hn_hash hash_json(json_t *json)
 {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT);
+    char *text = hn_json_text(json, JSON_SORT_KEYS | JSON_COMPACT);
     struct hn_hash hash = hn_hash_string(text == NULL ? "" : text);
     free(text);
-    json_decref(json);
     return hash;
 }
 

@@ -93,7 +93,7 @@ static char *put_bytes(char *at, const void *bytes, size_t size)
 enum hn_status hn_message_encode(const struct hn_message *message, char **frame, size_t *size,
                                  struct hn_error *err)
 {
-    char *text = message->json != NULL ? json_dumps(message->json, JSON_COMPACT) : NULL;
+    char *text = json_dumps(message->json, JSON_COMPACT);
     size_t length = text != NULL ? strlen(text) : 0;
     size_t body = 4 + length;
     for (size_t i = 0; i < message->blob_count; i++)

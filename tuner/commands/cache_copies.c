@@ -27,17 +27,12 @@ struct imported {
     bool completed; /* took plan and template of the config */
 };
 
-/* Takes the document. */
-static char *json_text(json_t *json)
-{
-    char *text = hn_needed(json_dumps(hn_needed(json), JSON_COMPACT | JSON_SORT_KEYS));
-    json_decref(json);
-    return text;
-}
+enum { COMPARED = JSON_COMPACT | JSON_SORT_KEYS };
 
+/* Takes the document. */
 static void append_json(struct hn_text *all, json_t *json)
 {
-    char *text = json_text(json);
+    char *text = hn_needed(hn_json_text(json, COMPARED));
     hn_text_append(all, text);
     free(text);
 }
@@ -69,13 +64,14 @@ static bool is_known(const struct hn_given *given, const struct hn_recording *re
         return false;
     json_t *texts = hn_needed(json_object());
     for (size_t i = 0; i < there.count; i++) {
-        char *text = json_text(hn_record_to_json(&there.items[i]));
+        char *text = hn_needed(hn_json_text(hn_record_to_json(&there.items[i]), COMPARED));
         (void)json_object_set_new(texts, text, json_true());
         free(text);
     }
     bool known = true;
     for (size_t i = 0; known && i < recording->records.count; i++) {
-        char *text = json_text(hn_record_to_json(&recording->records.items[i]));
+        char *text =
+            hn_needed(hn_json_text(hn_record_to_json(&recording->records.items[i]), COMPARED));
         known = json_object_get(texts, text) != NULL;
         free(text);
     }

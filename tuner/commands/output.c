@@ -96,7 +96,7 @@ static void print_json(const json_t *document, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
-    char *text = document == NULL ? NULL : json_dumps(document, JSON_INDENT(1));
+    char *text = json_dumps(document, JSON_INDENT(1));
     if (text == NULL) {
         hn_fail(err, HN_ERUN,
                 "the results cannot be said in JSON: a name is not UTF-8, a number is not "

@@ -165,8 +165,7 @@ char *hn_config_find_unused(const struct hn_config *config)
     for (const char *const *key = without_effect; *key != NULL; key++)
         if (!judges || strcmp(*key, "metrics") != 0)
             json_object_del(json, *key);
-    char *launch = hn_needed(json_dumps(json, JSON_COMPACT));
-    json_decref(json);
+    char *launch = hn_needed(hn_json_text(json, JSON_COMPACT));
     bool hidden = may_hide_names(config->plan, &template);
     for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];

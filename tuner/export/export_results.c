@@ -80,8 +80,7 @@ static enum hn_status write_json(const struct hn_export *export, struct hn_text 
     json_t *json =
         hn_needed(json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
                             export->kernel, "configurations", results_to_json(export, err)));
-    char *dump = hn_needed(json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
-    json_decref(json);
+    char *dump = hn_needed(hn_json_text(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
     hn_text_printf(text, "%s\n", dump);
     free(dump);
     return err->status;

@@ -31,11 +31,9 @@ static void append_scalar(struct hn_text *text, const char *before, const char *
         hn_text_append(text, string);
         return;
     }
-    json_t *json = hn_needed(hn_string_to_json(string));
-    char *quoted = hn_needed(json_dumps(json, JSON_ENCODE_ANY));
+    char *quoted = hn_needed(hn_json_text(hn_string_to_json(string), JSON_ENCODE_ANY));
     hn_text_append(text, quoted);
     free(quoted);
-    json_decref(json);
 }
 
 static void append_comment(struct hn_text *text, const char *before, const char *comment)

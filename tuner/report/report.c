@@ -437,8 +437,7 @@ enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *pa
         "{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION, "generated",
         (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", meanings, "tunings",
         tunings, "cache", hn_string_to_json(report->cache)));
-    char *json = hn_needed(json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
-    json_decref(document);
+    char *json = hn_needed(hn_json_text(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
     unsigned char *packed = NULL;
     size_t size = 0;
     enum hn_status status = hn_gzip_pack(json, strlen(json), &packed, &size, err);

@@ -148,14 +148,6 @@ static struct hn_hash hash_subject(const struct hn_subject *subject)
     return hn_hash_join(&task, &version);
 }
 
-/* Takes the JSON. */
-static char *dump(json_t *json)
-{
-    char *text = hn_needed(json_dumps(hn_needed(json), JSON_COMPACT));
-    json_decref(json);
-    return text;
-}
-
 static void send_head(const struct pair *pair, struct hn_error *err)
 {
     struct hn_store_head head;
@@ -170,7 +162,8 @@ static void send_head(const struct pair *pair, struct hn_error *err)
         free(head.plan);
         head.plan = hn_need_copy(hash.hex);
     }
-    char *text = dump(hn_fields_to_json(&hn_store_head_structure, &head));
+    char *text =
+        hn_needed(hn_json_text(hn_fields_to_json(&hn_store_head_structure, &head), JSON_COMPACT));
     const struct hn_hash sum = checksum(pair->origin, HEAD, text);
     const struct hn_hash subject = hash_subject(&head.subject);
     hn_connection_run(connection, err,
@@ -213,7 +206,7 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
                                       "json", line, "checksum", sum.hex)));
     }
     json_decref(lines);
-    char *text = dump(rows);
+    char *text = hn_needed(hn_json_text(rows, JSON_COMPACT));
     if (!hn_failed(err) && count == 0)
         hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", pair->origin);
     const char *insert = first == RULE && pair->id > pair->server->own_after ? INSERT
@@ -307,7 +300,7 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
     "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
     " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
     " r.measured >= n.measured)"
-    char *text = dump(hn_store_get_all_roofs(store, err));
+    char *text = hn_needed(hn_json_text(hn_store_get_all_roofs(store, err), JSON_COMPACT));
     json_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
     if (json_array_size(lacking) > 0)
         hn_connection_run(server->connection, err,
