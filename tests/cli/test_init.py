@@ -345,9 +345,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "count: n * 3, role: output}", "  grid: [n // BLOCK]\n"),
                 ("int m = 4096; dim3 b, g; b.x = 32; b.y = 4; g.x = m / b.x; g.y = 7; k<<<g, b>>>(x, 1, m);",
                  "  block: [BLOCK_X, BLOCK_Y]\n", "  grid: [n // BLOCK_X, 7]\n"),
-                # What is chosen is known, rounds up, is the lesser one or is chosen by the config, also as a factor of more.
+                # What is chosen is known, is the lesser one or is chosen by the config, also as a factor of more.
                 ("bool wide = true; int m = 1000; k<<<m % 128 != 0 ? m / 128 + 1 : m / 128, wide ? 128 : 64>>>(x, 1, m);",
-                 "  BLOCK: [32, 64, 128, 256, 512]  # of the launch alone\n", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                 "  BLOCK: [32, 64, 128, 256, 512]  # of the launch alone\n", 'grid: [(n // BLOCK + 1) if n % BLOCK != 0 else (n // BLOCK)]\n'),
                 ("int m = 4096, b = (m / 32) < 512 ? m / 32 : 512; cudaMalloc(&x, 2 * (m > 9 ? m : 9) * sizeof(float)); k<<<b, 32>>>(x, 1, m);",
                  '  grid: ["min(n // BLOCK, 512)"]\n', "count: 2 * (n if n > 9 else 9), role: output}"),
                 ("int m = 64, less = 0; if (x == nullptr) less = 1; k<<<m / 64, 64>>>(x, less ? 1.f : -1.f, m);",

@@ -158,7 +158,7 @@ TEST(test_expressions)
         {"n > 1 ? n : n > 0 ? 2 : 3", "N if N > 1 else (2 if N > 0 else 3)"},
         {"2 * ((n < 8) ? n : 8)", "2 * min(N, 8)"},
         {"n % B == 0 ? 0 : n / B + 1", "0 if N % 64 == 0 else (N // 64 + 1)"},
-        {"(n % B) ? n / B + 1 : n / B", "ceil_div(N, 64)"},
+        {"(n % B) ? n / B + 1 : n / B", "(N // 64 + 1) if N % 64 else (N // 64)"},
         {"B > 32 ? n : unknown", "N"},
         {"n > 1 ? n > 2 ? 3 : 4 : 5", NULL},
         {"n ? unknown : 1", NULL},

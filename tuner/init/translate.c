@@ -107,15 +107,6 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     return hn_need_format(&unit->memory, "ceil_div(%s, %s)", simplify(unit, sum), by);
 }
 
-/* "ceil_div(a, b)" of "a // b"; NULL: there is nothing to divide. */
-static const char *round_up(struct hn_unit *unit, const char *quotient)
-{
-    const char *slash = strstr(quotient, " // ");
-    return slash == NULL ? NULL
-                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)",
-                                          (int)(slash - quotient), quotient, slash + 4);
-}
-
 /* A macro or a function at its name; one that is called so divides and rounds up. */
 static const char *call(const struct translation *translation, size_t at, struct hn_tokens given)
 {
@@ -148,7 +139,12 @@ static const char *call(const struct translation *translation, size_t at, struct
     if (count == 2 && (rounds || strcmp(name, "min") == 0 || strcmp(name, "max") == 0))
         return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
                               inner.values[0], inner.values[1]);
-    return count == 1 && rounds ? round_up(unit, inner.values[0]) : NULL;
+    /* "ceil(n / 256.0)" */
+    const char *slash = count == 1 && rounds ? strstr(inner.values[0], " // ") : NULL;
+    return slash == NULL
+               ? NULL
+               : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - inner.values[0]),
+                                inner.values[0], slash + 4);
 }
 
 /* What a name, or "block.x", stands for. */
@@ -220,10 +216,6 @@ static const char *choose(const struct translation *translation, const char *whe
         return hn_value_truth(&holds) ? yes : no;
     if (yes == NULL || no == NULL)
         return NULL;
-    /* "n % b != 0 ? n / b + 1 : n / b" */
-    if (strstr(when, " % ") != NULL &&
-        strcmp(yes, hn_need_format(&unit->memory, "%s + 1", no)) == 0)
-        return round_up(unit, no);
     const char *left = as_factor(unit, yes), *right = as_factor(unit, no);
     if (strcmp(when, hn_need_format(&unit->memory, "%s < %s", left, right)) == 0)
         return hn_need_format(&unit->memory, "min(%s, %s)", yes, no);
