@@ -174,15 +174,15 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         for source, *parts in (
                 ("__global__ void k(const float *a, float *b, float *c, int *d, double *e, float2 *f, int n) { b[n] = a[n];"
                  " if (b == c) c[n + 1] += 1; atomicAdd(&d[0], 1); b[0] = e[n]; f[n].x = 1; }",
-                 'entry: "&k"', "{name: a, type: float32, count: n}\n", "{name: c, type: float32, count: n, role: inout}",
-                 "{name: d, type: int32, count: n, role: inout}", "{name: e, type: float64, count: n}\n",
-                 "{name: f, type: float32x2, count: n, role: output}\n", "{name: n, type: int32, value: n}\n",
+                 'entry: "&k"', "{name: a, type: float32, count: n}  # TODO: how many elements?\n", "{name: c, type: float32, count: n, role: inout}",
+                 "{name: d, type: int32, count: n, role: inout}", "{name: e, type: float64, count: n}  # TODO: how many elements?\n",
+                 "{name: f, type: float32x2, count: n, role: output}  # TODO: how many elements?\n", "{name: n, type: int32, value: n}\n",
                  'grid: ["ceil_div(n, BLOCK)"]'),
                 ("#ifndef TILE_DIM\n#define TILE_DIM 32\n#endif\n#ifndef BLOCK_ROWS\n#define BLOCK_ROWS 8\n#endif\n"
                  'extern "C" __global__ void k(float *out, const float *in, int width, int height) {'
                  " out[(blockIdx.y * TILE_DIM + threadIdx.y) * width + blockIdx.x * TILE_DIM + threadIdx.x] = in[0]; }",
                  "block: [TILE_DIM, BLOCK_ROWS]\n", 'grid: ["ceil_div(width, TILE_DIM)", "ceil_div(height, TILE_DIM)"]',
-                 "- TILE_DIM * BLOCK_ROWS <= 1024", "{name: out, type: float32, count: width * height, role: output}\n"),
+                 "- TILE_DIM * BLOCK_ROWS <= 1024", "{name: out, type: float32, count: width * height, role: output}  # TODO: how many elements?\n"),
                 ("template <typename T, int block, int ITEMS> __global__ void __launch_bounds__(block)"
                  " k(T *x, size_t n) { x[blockIdx.x * block * ITEMS + threadIdx.x] = n; int BLOCK = 3; }",
                  'entry: "k<float, TUNE_BLOCK, TUNE_ITEMS>"', "TUNE_BLOCK: [64, 128, 256, 512, 1024]", "block: [TUNE_BLOCK]\n",
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A grid with one row is of a problem with one.
                 ("template <int R, int L> __global__ void k(int rows, const int *at, float *y) { int row = R * blockIdx.x + threadIdx.y; if (row < rows) y[row] = at[row]; }\n"
                  "void f(int *at, float *y, int n) { constexpr int R = 16, L = 8; const dim3 b(L, R); k<R, L><<<(n + R - 1) / R, b>>>(n, at, y); }",
-                 "{name: at, type: int32, count: rows}\n"),
+                 "{name: at, type: int32, count: rows}  # TODO: how many elements?\n"),
                 # A block of numbers that are the tile's is the tile.
                 ("template <int TILE> __global__ void k(const float *in, float *out, int w, int h) { __shared__ float t[TILE][TILE];\n"
                  " int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y; t[threadIdx.y][threadIdx.x] = in[y * w + x];\n"
@@ -490,7 +490,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " if (i < n && j < m) x[i * m + j] = 0; }\nvoid f(float *x, int n, int m, dim3 g, dim3 b) { k<32, 8><<<g, b>>>(x, n, m); }", "  block: [A_BLOCK, B_BLOCK]\n"),
                 ("template <int A, int B, class T> __global__ void k(T *x) { x[blockIdx.x * A + threadIdx.x] = B; }\n"
                  "template <int threads> void run(void *x) { k<32, threads / 32, Trait<int>><<<9, threads>>>(x); }\nvoid f(void *x) { run<256>(x); }",
-                 "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B\n", "role: output}  # TODO: T: which type?\n")):
+                 "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B\n", "role: output}  # TODO: T: which type?  # TODO: how many elements?\n")):
             draft = self.draft(source)
             for part in parts:
                 self.assertIn(part, draft, source)
@@ -534,7 +534,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
                      "  - 8 * TILE * (TILE + 1) + STEP <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
                      "{name: b, type: float32x3, count: n, role: inout}", "{name: box, type: Box, fields: {low: 1, high: 1, n: n}}  # TODO: which values?\n",
-                     "{name: out, type: float64, count: n, role: output}\n", "{name: in, type: float64, count: n}\n",
+                     "{name: out, type: float64, count: n, role: output}  # TODO: how many elements?\n", "{name: in, type: float64, count: n}  # TODO: how many elements?\n",
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):
             self.assertIn(part, draft)
 
@@ -703,6 +703,16 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define AT(i) i = blockIdx.x * blockDim.x + threadIdx.x\n__global__ void k(float *x, int kinds, int atoms) { int i; AT(i); if (i < atoms) x[i] = kinds; }",
                  ("problem: {kinds: 1, atoms: 4194304}\n", '"ceil_div(atoms, BLOCK)"'), ()),
                 ("__global__ void k(int x_min, int x_max, float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = x_min; }", ("problem: {x_min: 1, x_max: 4194304}\n",), ()),
+                # A constant is used where what is made of it is. What a launch names stands in spaces within its own.
+                ("const int LOG = 3, KEYS = 1 << LOG;\n__global__ void k(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 0; }\nvoid f(float *x) { k<<<KEYS, 64>>>(x); }",
+                 ("  grid: [1 << 3]\n",), ("LOG",)),
+                ("namespace a { namespace b { enum class Act { relu, gelu }; template <Act A> __global__ void k(float *x) { x[threadIdx.x] = (int)A; } }\n"
+                 "void f(float *x) { b::k<b::Act::gelu><<<1, 64>>>(x); } }", ("defaults: {TUNE_A: gelu, ",), ()),
+                # Each line says what the source does not: how many elements, which value; a field of no size is none of its name.
+                ("struct Box { double x; int n; };\n__global__ void k(float *out, const float *in, Box box, int n, int x, int kind) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = in[x + kind]; }\n"
+                 "void f(float *in, Box box) { int n = 4000; float *out; cudaMalloc(&out, n * sizeof(float)); k<<<(n + 63) / 64, 64>>>(out, in, box, n, 5, ask()); }",
+                 ("count: n, role: output}\n", "{name: in, type: float32, count: n}  # TODO: how many elements?\n", "fields: {x: 1, n: n}}  # TODO: which values?\n", "value: n}\n", "value: x}\n",
+                  "value: kind}  # TODO: which value?\n"), ()),
                 # How long a list is that the source fills is not to be chosen.
                 ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
                  ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),
@@ -757,8 +767,8 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
         self.hone("init", source, "-o", config, "-q")
         text = config.read_text()
         for part in ("problem: {width: 2048, height: 2048}\n", 'grid: ["ceil_div(width, BLOCK_X)", "ceil_div(height, BLOCK_Y)"]\n',
-                     "  - {name: image_out, type: float32, count: width * height, role: output}\n",
-                     "  - {name: image_1, type: float64, count: width * height}\n",
+                     "  - {name: image_out, type: float32, count: width * height, role: output}  # TODO: how many elements?\n",
+                     "  - {name: image_1, type: float64, count: width * height}  # TODO: how many elements?\n",
                      '  - {name: image, type: "own::Image", fields: {out: {buffer: image_out}, "in[0]": {buffer: image_1}, '
                      '"in[1]": {buffer: image_2}, by.x: 1, by.y: 1, by.z: 1, by.w: 1, both.real: 1, mode: 1, size.width: width, '
                      "size.height: height, nodes: {buffer: image_nodes}}}  # TODO: which values?\n",
@@ -771,14 +781,14 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
     def test_structures_of_the_same_names(self):
         """Of two structures each may have an x of its own."""
         draft = self.draft("__global__ void k(float *x, dim3 size, dim3 leap) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < size.x) x[i] = leap.y; }")
-        self.assertIn("{name: size, type: dim3, fields: {x: x, y: y, z: z}}\n", draft)
+        self.assertIn("{name: size, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values?\n", draft)
         self.assertIn("{name: leap, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values?\n", draft)
 
     def test_views_with_methods(self):
         """A method may write to all that its structure points to."""
         draft = self.draft("template <class T> struct Rows { T *data; int step; __device__ T *row(int y) const { return data + y * step; } };\n"
                            "__global__ void k(Rows<const float> in, Rows<float> out, int n) { out.row(blockIdx.x)[threadIdx.x] = in.row(n)[0]; }\n")
-        self.assertIn("{name: in_data, type: float32, count: n * ROWS}\n", draft)
+        self.assertIn("{name: in_data, type: float32, count: n * ROWS}  # TODO: how many elements?\n", draft)
         self.assertIn("{name: out_data, type: float32, count: n * ROWS, role: inout}  # TODO: output, ", draft)
 
     def test_function_objects(self):

@@ -141,7 +141,9 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
             continue;
         word = hn_is_like(word, "yaml") ? HN_DRAFT_TEXT(draft, "\"%s\"", word) : word;
         *HN_GROW(words.values) = hn_word(word);
-        if (words.values.count == 1 || strcmp(full, chosen) == 0)
+        /* "detail::Edge::open" of the space that it is in. */
+        size_t outer = strlen(full) - strlen(chosen);
+        if (words.values.count == 1 || (outer < strlen(full) && strcmp(full + outer, chosen) == 0))
             words.preset = hn_word(word);
     }
     if (words.values.count == 0)
@@ -150,8 +152,9 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
     return HN_DRAFT_TEXT(draft, "%s%s", prefix, name);
 }
 
-/* Whether the kernel, its head or block, a function of the device or a constant has the name. */
-static bool is_used(const struct hn_draft *draft, const char *name)
+/* Whether the kernel, its head or block, a function of the device or a constant that is used has
+ * the name. */
+static bool is_used(const struct hn_draft *draft, const char *name, int depth)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
@@ -159,7 +162,8 @@ static bool is_used(const struct hn_draft *draft, const char *name)
     HN_EACH(function, unit->functions)
         used |= function->device && HN_HAS(unit, function->body, name);
     HN_EACH(meaning, unit->meanings)
-        used |= meaning->scope.begin == 0 && meaning->constant && HN_HAS(unit, meaning->body, name);
+        used |= depth > 0 && meaning->scope.begin == 0 && meaning->constant &&
+                HN_HAS(unit, meaning->body, name) && is_used(draft, meaning->name, depth - 1);
     return used;
 }
 
@@ -200,7 +204,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
                                       (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
-    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
+    return once && number >= 1 && number <= least_size && is_used(draft, name, 3) && !refused;
 }
 
 /* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
@@ -541,6 +545,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         argument.count =
             hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
                      given != NULL ? given : elements_of(draft, name));
+        argument.uncounted = given == NULL && draft->capture == NULL;
         argument.todo = known ? NULL : open_role;
         if (!passed.type_is_known)
             argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
@@ -554,7 +559,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);
-        else if (size == NULL && given == NULL)
+        else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
         else if (size != NULL && given != NULL &&
                  !hn_draft_holds(draft, given, HN_OF_SIZES, NULL, NULL))
@@ -575,7 +580,8 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
                                  draft->instances[i]);
     HN_EACH(field, declared->fields) {
         size_t i = (size_t)(field - declared->fields.items);
-        const struct hn_draft_name *size = hn_draft_find(draft, last_name(field->name));
+        const struct hn_draft_name *size =
+            hn_is_like(field->type, "whole") ? hn_draft_find(draft, last_name(field->name)) : NULL;
         const char *value = size != NULL ? size->name : "1",
                    *quote = strchr(field->name, '[') != NULL ? "\"" : "";
         if (field->pointer) {
@@ -585,7 +591,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
             value = HN_DRAFT_TEXT(draft, "{buffer: %s}", name);
             add_argument(draft, field, name, NULL);
             draft->arguments.items[draft->arguments.count - 1].within = true;
-        } else if (size == NULL) {
+        } else if (size == NULL || (!size->told && !size->is_extent)) {
             whole.todo = "which values?";
         }
         HN_EACH(other, draft->arguments) /* which may have another y than this one */
@@ -638,7 +644,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
             hn_draft_constant(draft, macro->body, HN_OF_NOTHING, &number) && number >= least_size &&
-            (guarded || (is_used(draft, macro->name) &&
+            (guarded || (is_used(draft, macro->name, 3) &&
                          !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);

@@ -39,6 +39,7 @@ struct hn_draft_argument {
     bool hidden; /* the kernel is not passed it */
     bool within; /* passed by a structure's field */
     bool unread; /* the kernel only writes it */
+    bool uncounted; /* how many elements it has is a guess */
 };
 
 /* Of a launch in the source. */
