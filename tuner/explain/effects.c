@@ -489,7 +489,7 @@ static bool is_complete(const struct hn_evidence *evidence, uint16_t *choice)
         return false;
     for (uint64_t i = 0; i < hn_space_size(space); i++) {
         hn_space_point(space, i, choice);
-        if (hn_evidence_find(evidence, choice) == SIZE_MAX)
+        if (hn_keys_find(&evidence->points, choice) == HN_NO_KEY)
             return false;
     }
     return true;
@@ -501,10 +501,10 @@ static void add_point(struct hn_effects *effects, struct sample *sample,
 {
     const uint16_t *choice = sample->choices + sample->count * sample->parameters;
     double *value = &sample->values[sample->count];
-    size_t known = hn_evidence_find(evidence, choice);
-    if (known != SIZE_MAX && known >= evidence->count)
+    uint32_t known = hn_keys_find(&evidence->points, choice);
+    if (known != HN_NO_KEY && known >= evidence->count)
         return;
-    if (known == SIZE_MAX) {
+    if (known == HN_NO_KEY) {
         double sum = 0;
         for (size_t t = 0; t < TREES; t++)
             sum += predict(&forest->trees[t], choice);

@@ -114,12 +114,6 @@ double hn_evidence_ratio(const struct hn_evidence *evidence, double value, doubl
     return evidence->logarithmic ? exp(value - other) : value - other;
 }
 
-size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice)
-{
-    uint32_t found = hn_keys_find(&evidence->points, choice);
-    return found == HN_NO_KEY ? SIZE_MAX : found;
-}
-
 static const size_t least_points = 20;
 static const size_t least_best = 5;
 static const double best_part = 0.05;

@@ -141,9 +141,9 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_in
 {
     const struct hn_evidence *evidence = context;
     uint16_t choice[evidence->parameters + 1];
-    size_t found = hn_space_choice(evidence->space, point, choice, NULL) == HN_OK
-                       ? hn_evidence_find(evidence, choice)
-                       : SIZE_MAX;
+    uint32_t found = hn_space_choice(evidence->space, point, choice, NULL) == HN_OK
+                         ? hn_keys_find(&evidence->points, choice)
+                         : HN_NO_KEY;
     if (found >= evidence->count)
         return false;
     hn_edge_time_of(hn_evidence_record(evidence, found), time_us);

@@ -37,8 +37,6 @@ const struct hn_record *hn_evidence_record(const struct hn_evidence *evidence, s
 /* How many times worse a value is than another: 1.25 for 25% more time. Of values that are not logarithmic, their
  * difference. */
 double hn_evidence_ratio(const struct hn_evidence *evidence, double value, double other);
-/* Finds the timed or failed point with these value indices; SIZE_MAX when it was not looked at. */
-size_t hn_evidence_find(const struct hn_evidence *evidence, const uint16_t *choice);
 
 /* What the best points have in common: values that more of them have than of all measured points, more than chance would
  * give (hypergeometric, at most 1% over all parameters together, by Bonferroni), and more than half of them.
