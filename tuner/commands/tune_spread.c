@@ -78,8 +78,6 @@ static void *run_search(void *pointer)
     return NULL;
 }
 
-/* --- cards ------------------------------------------------------------------------------------ */
-
 /* Whether it serves a search, or may. */
 static bool is_usable(const struct hn_card *card)
 {
@@ -135,8 +133,6 @@ static bool readmit(struct spread *spread)
     }
     return any;
 }
-
-/* --- searches --------------------------------------------------------------------------------- */
 
 static void tell_several(struct spread *spread)
 {

@@ -90,8 +90,6 @@ static bool may_read(const struct pollfd *polled)
     return polled == NULL || polled->revents != 0;
 }
 
-/* --- files for the workers of a host ---------------------------------------------------------- */
-
 /* They go over one after the other, in the order of the list. */
 struct hn_host_file {
     struct hn_hash hash;
@@ -146,8 +144,6 @@ static void move_files(struct hn_host *host)
         }
     }
 }
-
-/* --- its workers ------------------------------------------------------------------------------ */
 
 static void close_ends(struct hn_host_worker *worker)
 {
@@ -272,7 +268,7 @@ static size_t poll_workers(struct hn_host *host, struct pollfd *fds)
     return count;
 }
 
-/* --- one host: launched, greeted, read and written as far as that goes without blocking ------ */
+/* One host: launched, greeted, read and written as far as that goes without blocking. */
 
 /* Everything at it is lost. */
 static void lose(struct hn_host *host, bool forever, const char *reason)
@@ -622,8 +618,6 @@ void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash 
     pthread_mutex_unlock(&host->hosts->lock);
     hn_event_signal(host->hosts->wake);
 }
-
-/* --- all of them, and the thread that moves them --------------------------------------------- */
 
 static size_t gather_descriptors(struct hn_hosts *hosts)
 {
