@@ -198,15 +198,15 @@ static void look_at_processes(struct hn_health_watch *watch, struct hn_health *h
              other, named ? ")" : "");
 }
 
-void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
+int hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
 {
     unsigned long long reasons = 0;
     if (watch == NULL)
-        return;
+        return 0;
     double now_ms = hn_now_ms();
     health->watching = true;
     if (watch->looks > 0 && now_ms - watch->looked_ms < look_interval_ms)
-        return;
+        return (int)watch->last[TEMPERATURE_C];
     watch->looked_ms = now_ms;
     /* First what falls soonest once nothing runs. */
     const struct nvml *nvml = &watch->nvml;
@@ -223,11 +223,10 @@ void hn_health_look(struct hn_health_watch *watch, struct hn_health *health)
     watch->held_down = told ? (unsigned)reasons & ALL_SLOWDOWNS : 0;
     if (watch->looks++ % LOOKS_A_PROCESS_LIST == 0)
         look_at_processes(watch, health);
-    if (!told)
-        return;
-    health->checks++;
+    health->checks += told;
     health->held_down += watch->held_down != 0;
     health->reasons |= watch->held_down;
+    return (int)watch->last[TEMPERATURE_C];
 }
 
 void hn_slowdowns_describe(unsigned set, char *text, size_t size)
@@ -241,11 +240,6 @@ void hn_slowdowns_describe(unsigned set, char *text, size_t size)
         last = slowdowns[i].meaning;
         snprintf(text + length, size - length, "%s%s", length > 0 ? ", " : "", last);
     }
-}
-
-int hn_health_temperature(const struct hn_health_watch *watch)
-{
-    return watch == NULL ? 0 : (int)watch->last[TEMPERATURE_C];
 }
 
 void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed,

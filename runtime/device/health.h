@@ -44,12 +44,10 @@ struct hn_health_watch *hn_health_watch_create(const char *uuid);
 void hn_health_watch_destroy(struct hn_health_watch *watch);
 
 /* Adds a look at the clocks, and now and then at the processes, to health. A look costs some driver calls, so that looks
- * come 100 ms apart at least: more often the call does nothing. */
-void hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
+ * come 100 ms apart at least: more often the call does nothing. Returns the temperature by the last look; 0: not known. */
+int hn_health_look(struct hn_health_watch *watch, struct hn_health *health);
 /* Notes what the last look saw in place of a record's "conditions"; nothing where there was none, or watch is NULL. Sticky. */
 void hn_health_note(const struct hn_health_watch *watch, struct hn_bindings *observed, struct hn_error *err);
-/* By that look; 0: not known. */
-int hn_health_temperature(const struct hn_health_watch *watch);
 
 /* Watts that the GPU may draw; 0: not known, or watch is NULL. */
 double hn_health_power_limit(const struct hn_health_watch *watch);

@@ -39,8 +39,7 @@ static void taken(void *own, const struct hn_sample *samples, size_t count)
         add(clocks->mhz, &clocks->clock_count, samples[i].clock_mhz);
     if (options->watch == NULL)
         return;
-    hn_health_look(options->watch, options->health);
-    add(clocks->degrees, &clocks->degree_count, hn_health_temperature(options->watch));
+    add(clocks->degrees, &clocks->degree_count, hn_health_look(options->watch, options->health));
 }
 
 /* names: of the least, the median and the greatest. */

@@ -182,8 +182,7 @@ static void measure_load(struct load *load, double seconds, double idle_w,
     while (!hn_failed(err) && meter_seconds(load->meter) < seconds && hn_now_ms() < until_ms)
         go_on(load, err);
     double measured_s = meter_seconds(load->meter), power_w = stop_meter(load->meter);
-    hn_health_look(load->meter->watch, &ignored);
-    int temperature_c = hn_health_temperature(load->meter->watch);
+    int temperature_c = hn_health_look(load->meter->watch, &ignored);
     record_event(load, sampler->ends[0], err);
     hn_context_synchronize(load->context, load->work.what, err);
     double all_us = hn_elapsed_us(load->context, sampler->starts[0], sampler->ends[0], err);
