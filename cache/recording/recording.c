@@ -545,17 +545,13 @@ static void read_root(const json_t *root, struct hn_recording *recording, struct
 enum hn_status hn_recording_load(const char *path, struct hn_recording *recording,
                                  struct hn_error *err)
 {
-    size_t size;
     struct hn_error reason = {.status = HN_OK};
     hn_error_init(err);
     *recording = (struct hn_recording){.from_hone = false};
-    char *text = hn_gzip_read(path, &size, err);
-    if (text == NULL)
+    json_t *root = hn_recording_read(path, err);
+    if (root == NULL)
         return err->status;
-    json_t *root = hn_recording_parse(text, size, &reason);
-    free(text);
-    if (root != NULL)
-        read_root(root, recording, &reason);
+    read_root(root, recording, &reason);
     json_decref(root);
     if (!hn_failed(&reason))
         return HN_OK;

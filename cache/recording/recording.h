@@ -67,15 +67,12 @@ enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packe
 
 /* The parts, for those that read many rows. What takes an err and returns no status is sticky. */
 
-/* The whole file, unpacked when it is gzip; NUL-terminated. HN_ERUN: cannot be read; HN_EFORMAT: a
- * damaged gzip stream. Free it. NULL after a failure. */
-char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err);
 /* Packs when the path ends in ".gz"; the same text gives the same bytes. */
 enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, struct hn_error *err);
 
-/* The file as JSON: also one that Kernel Tuner left unfinished, and with NaN and Infinity, which Python writes, as null.
- * HN_EFORMAT: what was found where. NULL after a failure. */
-json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err);
+/* The file as JSON, unpacked when it is gzip: also one that Kernel Tuner left unfinished, and with NaN and Infinity, which
+ * Python writes, as null. HN_EFORMAT: what was found where; HN_ERUN: cannot be read. NULL after a failure. */
+json_t *hn_recording_read(const char *path, struct hn_error *err);
 
 /* A row of Kernel Tuner's own, or of ours with what our "hone" object adds, into an initialised
  * record. */

@@ -42,7 +42,8 @@ static void read_all(gzFile file, const char *path, struct hn_text *text, struct
         hn_fail(err, HN_EFORMAT, "'%s' is truncated: its gzip stream has no end", path);
 }
 
-char *hn_gzip_read(const char *path, size_t *size, struct hn_error *err)
+/* The whole file; NUL-terminated. */
+static char *read_text(const char *path, size_t *size, struct hn_error *err)
 {
     struct hn_text all = {0};
     const char *reason = NULL;
@@ -167,22 +168,27 @@ static void relax(const char *text, size_t size, struct hn_text *relaxed)
     hn_text_append_bytes(relaxed, text + copied, size - copied);
 }
 
-json_t *hn_recording_parse(const char *text, size_t size, struct hn_error *err)
+json_t *hn_recording_read(const char *path, struct hn_error *err)
 {
-    hn_gate_json(text, size, err);
-    if (hn_failed(err))
+    size_t size;
+    struct hn_error reason = {.status = HN_OK}, ignored = reason;
+    char *text = read_text(path, &size, err);
+    if (text == NULL)
         return NULL;
-    json_t *root = parse(text, size, err);
+    hn_gate_json(text, size, &reason);
+    bool passes = !hn_failed(&reason);
+    json_t *root = passes ? parse(text, size, &reason) : NULL;
     /* Places are told in the file as it is. */
-    if (root == NULL && (strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
-        struct hn_error ignored = {.status = HN_OK};
+    if (passes && root == NULL &&
+        (strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
         struct hn_text relaxed = {0};
         relax(text, size, &relaxed);
         root = parse(relaxed.data != NULL ? relaxed.data : "", relaxed.length, &ignored);
         hn_text_finish(&relaxed);
     }
-    if (root != NULL)
-        hn_error_init(err);
+    free(text);
+    if (root == NULL)
+        hn_fail(err, reason.status, "'%s': %.3000s", path, reason.message);
     return root;
 }
 
@@ -295,7 +301,7 @@ static json_t *read_head(const char *path, struct hn_error *err)
     static const char key[] = "\n\"hone\": ";
     size_t size = 0;
     json_t *head = NULL;
-    char *text = hn_gzip_read(path, &size, err);
+    char *text = read_text(path, &size, err);
     if (text == NULL)
         return NULL;
     const char *start = strstr(text, key);

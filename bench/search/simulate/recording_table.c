@@ -278,17 +278,13 @@ static enum hn_status read_root(const json_t *root, struct hn_recording_table *t
 enum hn_status hn_recording_table_load(const char *path, struct hn_recording_table *table,
                                        struct hn_error *err)
 {
-    size_t size;
     struct hn_error reason = {.status = HN_OK};
     *table = (struct hn_recording_table){.row_count = 0};
     hn_error_init(err);
-    char *text = hn_gzip_read(path, &size, err);
-    if (text == NULL)
+    json_t *root = hn_recording_read(path, err);
+    if (root == NULL)
         return err->status;
-    json_t *root = hn_recording_parse(text, size, &reason);
-    free(text);
-    if (root != NULL)
-        reason.status = read_root(root, table, &reason);
+    reason.status = read_root(root, table, &reason);
     json_decref(root);
     if (!hn_failed(&reason))
         return HN_OK;
