@@ -84,27 +84,38 @@ const char *hn_code_directive(const char *line, const char *end, const char *beg
     return pass_blanks(line, end);
 }
 
-/* What a line defines as a macro, where an #include by its name follows; NULL. */
-static const char *find_named(const char *line, const char *end)
+static bool includes_macro(const char *text, const char *macro, size_t length)
+{
+    static const char directive[] = "include";
+    while ((text = strstr(text, directive)) != NULL) {
+        text += strlen(directive);
+        const char *name = text + strspn(text, " \t");
+        if (name > text && hn_word_length(name) == length && strncmp(name, macro, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a line defines as a macro, where there is an #include by its name; NULL. */
+static const char *find_named(const struct hn_include_scan *scan, const char *line, const char *end)
 {
     const char *macro = hn_code_directive(line, end, "define");
     size_t length = macro != NULL ? hn_word_length(macro) : 0;
     const char *mark = length > 0 ? macro + length + strspn(macro + length, " \t") : "";
-    const char *at = *mark == '"' || *mark == '<' ? strstr(line, "#include ") : NULL;
-    for (; at != NULL; at = strstr(at, "#include ")) {
-        at += strlen("#include ");
-        if (hn_word_length(at) == length && strncmp(at, macro, length) == 0)
-            return mark;
-    }
-    return NULL;
+    bool found = (*mark == '"' || *mark == '<') && includes_macro(line, macro, length);
+    for (size_t i = 0; i < scan->text_count && !found && (*mark == '"' || *mark == '<'); i++)
+        found = includes_macro(scan->macros[i].text, macro, length);
+    return found ? mark : NULL;
 }
 
-static bool read_include(const char *line, const char *end, bool macros, struct hn_include *include)
+static bool read_include(const struct hn_include_scan *scan, const char *line, const char *end,
+                         struct hn_include *include)
 {
+    const bool macros = scan->macros != NULL;
     const char *mark = hn_code_directive(line, end, "include");
     include->conditional = mark == NULL;
     if (mark == NULL && macros)
-        mark = find_named(line, end);
+        mark = find_named(scan, line, end);
     /* #include QUOTE(part.cuh) */
     if (mark != NULL && macros && mark[hn_word_length(mark)] == '(')
         mark += hn_word_length(mark);
@@ -143,7 +154,7 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
         const char *end = line + strcspn(line, "\n");
         enum hn_code kind;
         follow_conditions(scan, line, end);
-        found = read_include(line, end, scan->macros, include);
+        found = read_include(scan, line, end, include);
         include->conditional |= scan->conditions > 0;
         include->host = scan->host;
         include->line = ++scan->line;

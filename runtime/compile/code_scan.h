@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/file.h"
 #include "base/text.h"
 
 /* What is found in sources without a compiler: conditions and macros are not followed. */
@@ -25,7 +26,9 @@ struct hn_include_scan {
     int nvrtc;        /* which of these is an #ifdef __CUDACC_RTC__; 0: none */
     bool host;        /* in the #else of that one */
     int line;         /* lines that were looked at */
-    bool macros;      /* also what a macro has an #include name: #define PART "part.cuh", QUOTE(part.cuh) */
+    /* NULL, or the texts whose #include lines may name a macro of this one: also what #define PART "part.cuh" and QUOTE(part.cuh) name */
+    const struct hn_text_file *macros;
+    size_t text_count;
 };
 
 struct hn_include {

@@ -252,10 +252,12 @@ static void append_lines(const char *source, size_t size, struct hn_text *text)
 
 static void append_source(const struct hn_source *source, const char *from, struct hn_text *text)
 {
-    struct hn_include_scan scan = {.next = from};
+    const struct hn_template *template = source->template;
+    struct hn_include_scan scan = {
+        .next = from, .macros = template->files, .text_count = template->file_count};
     struct hn_include include;
     while (hn_include_next(&scan, &include)) {
-        size_t number = hn_template_find(source->template, include.name, include.length);
+        size_t number = hn_template_find(template, include.name, include.length);
         if (number == 0 || !include.quoted)
             continue;
         append_lines(from, (size_t)(include.name - from), text);

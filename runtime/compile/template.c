@@ -130,10 +130,30 @@ static void add_include(struct loader *loader, const char *file, bool given,
 static void scan(struct loader *loader, const char *file, const char *text, bool given,
                  struct hn_error *err)
 {
-    struct hn_include_scan lines = {.next = text, .macros = true};
+    const struct hn_template *template = loader->template;
+    struct hn_include_scan lines = {
+        .next = text, .macros = template->files, .text_count = template->file_count};
     struct hn_include include;
     while (!hn_failed(err) && hn_include_next(&lines, &include))
         add_include(loader, file, given, &include, err);
+}
+
+/* The texts of -D, whose macros #include lines may name. */
+static void scan_options(struct loader *loader, struct hn_error *err)
+{
+    const struct hn_plan *plan = loader->plan;
+    for (size_t i = 0; plan != NULL && i < plan->option_count && !hn_failed(err); i++) {
+        const char *macro = hn_option_value(plan->options[i].text, "define-macro");
+        struct hn_text text = {0};
+        size_t length = macro != NULL ? hn_word_length(macro) : 0;
+        if (macro == NULL || macro[length] != '=')
+            continue;
+        hn_text_printf(&text, "#define %.*s %s", (int)length, macro, macro + length + 1);
+        char *line = hn_made(hn_text_take(&text), err);
+        if (line != NULL)
+            scan(loader, loader->paths[0], line, true, err);
+        free(line);
+    }
 }
 
 static void hash(struct loader *loader, struct hn_error *err)
@@ -176,8 +196,11 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
     else
         check_text(own->name, own->text, err);
     loader->paths[0] = hn_copy_string(own->name, err);
-    for (size_t i = 0; i < template->file_count; i++)
+    for (size_t i = 0; i < template->file_count; i++) {
         scan(loader, loader->paths[i], template->files[i].text, true, err);
+        if (i + 1 == template->file_count)
+            scan_options(loader, err);
+    }
     for (size_t i = 0; i < template->other_count && !hn_failed(err); i++) {
         struct hn_text_file *other = &template->others[i];
         other->text = read_other(other->name, err);

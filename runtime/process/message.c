@@ -258,7 +258,8 @@ enum hn_status hn_message_compile(const struct hn_message *message, const struct
     hn_fields_read("compile request", &request_structure, message->json, &request, err);
     template->files = hn_allocate(1 + request.include_count, sizeof *template->files, err);
     if (!hn_failed(err)) {
-        template->files[template->file_count++].name = request.name;
+        template->files[template->file_count++] =
+            (struct hn_text_file){request.name, request.source.text};
         for (size_t i = 0; i < request.include_count; i++)
             template->files[template->file_count++] = request.includes[i];
         hn_compile(nvrtc, &request.source, request.architecture, image, err);

@@ -30,7 +30,7 @@ struct request {
 
 static inline enum hn_status compile_into(const struct request *request, struct hn_image *image)
 {
-    struct hn_text_file files[8] = {{(char *)request->name, NULL}};
+    struct hn_text_file files[8] = {{(char *)request->name, (char *)request->text}};
     const struct hn_template template = {.files = files, .file_count = 1 + request->include_count};
     const struct hn_source source = {.template = &template,
                                      .compiler = request->compiler,

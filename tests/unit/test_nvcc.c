@@ -29,7 +29,8 @@ ALL_TESTS(start, finish)
 static const char with_host_code[] =
     "#define N 3\n#line 1\n"
     "#include <vector>\n"
-    "#include \"../part/twice.cuh\"\n"
+    "#define PART \"../part/twice.cuh\"\n"
+    "#include PART\n"
     "namespace app {\n"
     "template <class T> struct pair { T a, b; };\n"
     "template <class T, int n> __global__ void k(T *x, pair<T> p)\n"

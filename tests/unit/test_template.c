@@ -136,6 +136,11 @@ TEST(hash_tells_texts_not_places)
     first = hash_of(here);
     write_file(here, "a.cuh", "#define A 3\n");
     assert_string_not_equal(hash_of(here).hex, first.hex);
+    write_file(here, "main.cu", "#include \"b.cuh\"\n#  include  PART\n");
+    write_file(here, "b.cuh", "#define PART \"a.cuh\"\n");
+    first = hash_of(here);
+    write_file(here, "a.cuh", "#define A 4\n");
+    assert_string_not_equal(hash_of(here).hex, first.hex);
 }
 
 /* What lies there the compiler finds by itself, and it counts all the same. */
@@ -143,7 +148,8 @@ TEST(looks_into_the_folders_of_options)
 {
     const char *here = own_folder();
     char config[256], nested[256];
-    struct hn_option options[] = {{.text = "-DX"}, {.text = "-Iinc"}, {.text = "-I{GONE}"}};
+    struct hn_option options[] = {
+        {.text = "-DPART=<named.cuh>"}, {.text = "-Iinc"}, {.text = "-I{GONE}"}};
     const struct hn_plan plan = {.config = config, .options = options, .option_count = 3};
     const char *const files[] = {"inc/quoted.cuh", "inc/bracketed.cuh", "inc/beside.cuh",
                                  "inc/named.cuh"};
@@ -154,7 +160,7 @@ TEST(looks_into_the_folders_of_options)
     assert_int_equal(mkdir(nested, 0700), 0);
     write_file(here, "main.cu",
                "#include \"quoted.cuh\"\n#include <bracketed.cuh>\n#include <limits>\n"
-               "#define DATA \"data.bin\"\n#define PART <named.cuh>\n#include PART\n");
+               "#define DATA \"data.bin\"\n#include PART\n");
     write_file(here, "data.bin", "\xff");
     write_file(here, files[0], "");
     write_file(here, files[1], "#include \"beside.cuh\"\n#include \"bracketed.cuh\"\n");
