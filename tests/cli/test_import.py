@@ -66,7 +66,7 @@ class Import(hone.Case):
                      "  - {name: argument_3, type: uint32, value: 1}  # TODO: which value?\n",
                      "  - {name: table, type: int32, count: 16, fill: constant(7)}\n",
                      "# TODO: what data should be (`reference`, docs/config.md). The file says: right.bin\n"
-                     "# reference: {files: {data: right.bin}}\n# compare: {absolute: 0.001}\n",
+                     "# compare: {absolute: 0.001}\n",
                      '  grid: ["ceil_div(elements, SIZE)"]\n  shared_bytes: 1024\n'):
             self.assertIn(line, text)
         self.fails(2, f"hone: threads.yaml: template {self.folder}/nowhere.cl cannot be read: No such file or directory",

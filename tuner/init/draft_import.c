@@ -13,7 +13,6 @@
 
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
-static const char *const block_names[] = {"block_size_x", "block_size_y", "block_size_z"};
 
 struct import {
     const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
@@ -479,9 +478,6 @@ static void add_reference(struct import *import, const json_t *json)
     HN_DRAFT_NOTE(draft, "reference",
                   "# TODO: what %s should be (`reference`, docs/config.md). The file says: %s",
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
-    if (target != NULL && source != NULL && has(json, "FillType", "BinaryRaw"))
-        HN_DRAFT_NOTE(draft, "reference", "# reference: {files: {%s: %s%s}}", target,
-                      import->prefix, source);
     if (threshold != NULL)
         HN_DRAFT_NOTE(draft, "reference", "# compare: {%s: %s}", relative ? "relative" : "absolute",
                       threshold);
@@ -577,7 +573,7 @@ static void add_options(struct import *import)
     if (HN_HAS(&import->unit, HN_EVERYWHERE, "kernel_tuner"))
         *HN_GROW(draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
-        const char *name = block_names[axis];
+        const char *name = FORMAT(import, "block_size_%c", 'x' + axis);
         const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
         if (hn_draft_find(draft, name) == NULL && HN_HAS(&import->unit, HN_EVERYWHERE, name) &&
             (own == NULL || !own->macro))
