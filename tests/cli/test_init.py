@@ -565,7 +565,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * block_size_x + threadIdx.x; i < n; i += num_blocks * block_size_x) x[i] = 1; }",
                  ("  num_blocks: [64, 128, 256, 512, 1024]", "  grid: [num_blocks]\n"), ()),
                 ("__global__ void k(float *x, const float *s, int rows, int cols) { int row = blockIdx.x;"
-                 " if (threadIdx.x < cols) x[row * cols + threadIdx.x] *= s[row]; }", ("{rows: 2048, cols: 256}", "  - BLOCK >= cols\n", "grid: [rows]"), ()),
+                 " if (threadIdx.x < cols) x[row * cols + threadIdx.x] *= s[row]; }", ("{rows: 2048, cols: 2048}", "# TODO: is the block's size free", "grid: [rows]"), ()),
                 ("#define THREADS 128\n__global__ void k(float *x, int n) { __shared__ float s[THREADS]; s[threadIdx.x] = n; x[blockIdx.x * blockDim.x] = s[0]; }\n"
                  "void f(float *x, int n) { k<<<n / THREADS, THREADS>>>(x, n); }", ("  block: [THREADS]\n", "  grid: [n // THREADS]\n"), ("BLOCK: ",)),
                 ("__global__ void k(float *x, int ids, int radius, int more) { int i = blockIdx.x * blockDim.x + threadIdx.x;"
@@ -713,6 +713,13 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *in, Box box) { int n = 4000; float *out; cudaMalloc(&out, n * sizeof(float)); k<<<(n + 63) / 64, 64>>>(out, in, box, n, 5, ask()); }",
                  ("count: n, role: output}\n", "{name: in, type: float32, count: n}  # TODO: how many elements?\n", "fields: {x: 1, n: n}}  # TODO: which values?\n", "value: n}\n", "value: x}\n",
                   "value: kind}  # TODO: which value?\n"), ()),
+                # An array of addresses that is filled one by one; a size that a function takes by a reference may have changed by then.
+                *(("__global__ void k(float *out, const float *in, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) out[i] = in[i]; }\n" + clip +
+                  "int main() { int n = 4096, a = 0; float *in, *out; pick(n, a); cudaMalloc(&out, n * sizeof(float)); cudaMalloc(&in, 2 * n * sizeof(float));\n"
+                  " void *args[3]; args[a++] = &out; args[a++] = &in; args[a++] = &n; cudaLaunchKernel((void *)k, dim3(n / 64), dim3(64), args, 0, 0); }\n" + behind, parts, ())
+                  for clip, behind, parts in (("void pick(int n, const int &a) {}\n", "", ("{name: out, type: float32, count: n, ", "count: 2 * n}\n", "value: n}\n", "grid: [n // BLOCK]")),
+                                              ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and changes it before the launch\n",)),
+                                              ("void pick(int &n, int a);\n", "void pick(int &n, int a) { n /= 2; }", ("value: n}  # TODO: the source begins with 4096 and",)))),
                 # How long a list is that the source fills is not to be chosen.
                 ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
                  ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),

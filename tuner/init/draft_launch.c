@@ -88,7 +88,14 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         }
         if (!array)
             memcpy(passed, parts + first, wanted * sizeof *passed);
-        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
+        const char *addresses = single(draft, parts[first]);
+        HN_EACH_AT(i, unit, ((struct hn_tokens){0, array ? call : 0}), addresses) {
+            size_t equals = hn_behind(unit, i + 1, SIZE_MAX); /* "args[count++] = &x;" */
+            if (hn_at(unit, i + 1, "[") && equals > i + 3 && hn_at(unit, equals, "=") &&
+                passed < draft->passed + wanted)
+                *passed++ = (struct hn_tokens){equals + 1, hn_find(unit, HN_FROM(i), ";")};
+        }
+        const struct hn_meaning *own = hn_unit_meaning(unit, addresses, call);
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
     }
     const struct hn_meaning *rest = hn_unit_meaning(unit, "...", open);
@@ -649,13 +656,6 @@ static void guess_grid(struct hn_draft *draft)
         }
         if (tile == NULL || rowwise)
             tile = draft->block[axis];
-        /* Without a loop a block has to be as long as its row. */
-        HN_EACH(row, draft->names)
-            if (rowwise && alone && row->is_extent && row->preset.integer == 0 &&
-                strcmp(row->name, rows) != 0 && !HN_HAS(unit, draft->kernel->body, "for") &&
-                !HN_HAS(unit, draft->kernel->body, "while") &&
-                hn_draft_holds(draft, tile, HN_OF_ALL, &row->preset, NULL))
-                *HN_GROW(draft->constraints) = HN_DRAFT_TEXT(draft, "%s >= %s", tile, row->name);
         if (rows == NULL && strcmp(tile, "1") == 0)
             rows = extent;
         draft->grid[axis] =
@@ -787,7 +787,6 @@ static void read_shared(struct hn_draft *draft)
 static void find_extents(struct hn_draft *draft)
 {
     const char *all = "", *bound;
-    const struct hn_draft_name *guard = NULL;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         bound = find_bound(draft, axis);
         all = HN_DRAFT_TEXT(draft, "%s %s %s", all, bound != NULL ? bound : "",
@@ -795,16 +794,11 @@ static void find_extents(struct hn_draft *draft)
     }
     HN_EACH(size, draft->names) {
         size->is_extent |= size->is_size && hn_text_find_word(all, size->name, strlen(size->name));
-        /* "if (i < n)" of any i. */
-        HN_EACH_AT(i, draft->unit, draft->kernel->body, size->own)
-            if (guard == NULL && size->is_size && hn_at(draft->unit, i - 1, "<") &&
-                hn_at(draft->unit, i - 4, "if"))
-                guard = size;
     }
     HN_EACH(size, draft->names)
         if (size->is_extent ||
             (size->is_size && find_extent(draft, NULL, 0) == NULL &&
-             !(size->told && draft->grid_is_known) && (guard == NULL || guard == size))) {
+             !(size->told && draft->grid_is_known) && !hn_is_like(size->own, "pitch"))) {
             size->preset = size->told ? size->preset : hn_integer(0);
             size->is_extent = true;
         }
