@@ -153,6 +153,14 @@ class Stale(double.Case):
                 self.assertIn(words, stale[name], f"{name}, {file}")
             (self.folder / file).write_text(text)
 
+    def test_a_point_that_constraints_forbid_since(self):
+        kept = self.config.read_text()
+        for ITEMS, stale in (8, False), (4, True):
+            self.config.write_text(f"{kept}constraints: [ITEMS != {ITEMS}]\n")
+            self.assertEqual("stale" in self.hone("cache", "list").stdout, stale)
+            for source in [], ["--config", self.config], ["--config", self.config, "--recorded", "recorded"]:
+                self.assertEqual(self.WARNING in self.hone("export", "scale", *source).stderr, stale, source)
+
     def test_without_a_config_nothing_is_known_of_it(self):
         """The page of a recording says that nobody looked; a config that is gone is no other one."""
         self.hone("report", "recorded/", "-o", "page.html")

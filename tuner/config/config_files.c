@@ -341,6 +341,19 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
     return changed;
 }
 
+void hn_config_mark_tuned(const struct hn_config *config, struct hn_store *store,
+                          struct hn_tuned *tuned)
+{
+    struct hn_value *values = NULL;
+    const struct hn_identity *identity = &tuned->identity;
+    bool forbidden = strcmp(config->plan->kernel, identity->kernel) == 0 &&
+                     hn_plan_values(config->plan, &identity->problem, &tuned->best.point, &values,
+                                    NULL) == HN_OK &&
+                     !hn_plan_allows_values(config->plan, values);
+    tuned->stale |= forbidden || hn_config_has_changed(config, store, identity, &tuned->version);
+    free(values);
+}
+
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
 {
     struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
@@ -356,7 +369,7 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
             config = NULL;
         }
         if (config != NULL || (path != NULL && hn_config_load(path, NULL, &config, NULL) == HN_OK))
-            tuned->stale |= hn_config_has_changed(config, store, &tuned->identity, &tuned->version);
+            hn_config_mark_tuned(config, store, tuned);
         hn_stored_plan_free(&plan);
     }
     hn_config_destroy(config);

@@ -55,8 +55,7 @@ static void take_config(struct hn_export *export, struct hn_store *store, const 
     HN_EACH(tuned, export->all) {
         if (export->untuned && tuned->version.protocol == 0)
             tuned->version = kept.version;
-        tuned->stale |=
-            hn_config_has_changed(export->config, store, &tuned->identity, &tuned->version);
+        hn_config_mark_tuned(export->config, store, tuned);
     }
     export->stored = kept.plan;
 }
