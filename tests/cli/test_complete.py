@@ -153,13 +153,14 @@ class Stale(double.Case):
                 self.assertIn(words, stale[name], f"{name}, {file}")
             (self.folder / file).write_text(text)
 
-    def test_a_point_that_constraints_forbid_since(self):
+    def test_a_point_that_the_config_excludes_since(self):
         kept = self.config.read_text()
-        for ITEMS, stale in (8, False), (4, True):
-            self.config.write_text(f"{kept}constraints: [ITEMS != {ITEMS}]\n")
+        for old, new, stale in (("metrics", "constraints: [ITEMS != 8]\nmetrics", False), ("metrics", "constraints: [ITEMS != 4]\nmetrics", True),
+                                ("[1, 2, 4, 8]", "[1, 2, 4]", False), ("[1, 2, 4, 8]", "[1, 2, 8]", True)):
+            self.config.write_text(kept.replace(old, new))
             self.assertEqual("stale" in self.hone("cache", "list").stdout, stale)
             for source in [], ["--config", self.config], ["--config", self.config, "--recorded", "recorded"]:
-                self.assertEqual(self.WARNING in self.hone("export", "scale", *source).stderr, stale, source)
+                self.assertEqual(self.WARNING in self.hone("export", "scale", *source).stderr, stale, (new, source))
 
     def test_without_a_config_nothing_is_known_of_it(self):
         """The page of a recording says that nobody looked; a config that is gone is no other one."""

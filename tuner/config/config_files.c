@@ -12,6 +12,7 @@
 #include "runtime/plan/contents.h"
 #include "runtime/plan/launch.h"
 #include "runtime/plan/option_list.h"
+#include "tuner/config/config_parts.h"
 
 enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
                                     struct hn_error *err)
@@ -341,17 +342,30 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
     return changed;
 }
 
+/* Whether lists of values or constraints exclude a point. Lists that depend on the problem are
+ * those of the config's own problems, and tell nothing of others. */
+static bool excludes(const struct hn_config *config, const struct hn_bindings *problem,
+                     const struct hn_bindings *point)
+{
+    struct hn_value *values = NULL;
+    bool out = hn_plan_values(config->plan, problem, point, &values, NULL) == HN_OK &&
+               !hn_plan_allows_values(config->plan, values);
+    HN_EACH_OF(parameter, config->parameters, config->parameter_count) {
+        const struct hn_value *value = hn_bindings_get(point, parameter->name);
+        out |= value != NULL && parameter->recipe == NULL &&
+               hn_config_find_value(parameter->values, parameter->count, value) == NULL;
+    }
+    free(values);
+    return out;
+}
+
 void hn_config_mark_tuned(const struct hn_config *config, struct hn_store *store,
                           struct hn_tuned *tuned)
 {
-    struct hn_value *values = NULL;
     const struct hn_identity *identity = &tuned->identity;
-    bool forbidden = strcmp(config->plan->kernel, identity->kernel) == 0 &&
-                     hn_plan_values(config->plan, &identity->problem, &tuned->best.point, &values,
-                                    NULL) == HN_OK &&
-                     !hn_plan_allows_values(config->plan, values);
-    tuned->stale |= forbidden || hn_config_has_changed(config, store, identity, &tuned->version);
-    free(values);
+    tuned->stale |= hn_config_has_changed(config, store, identity, &tuned->version) ||
+                    (strcmp(config->plan->kernel, identity->kernel) == 0 &&
+                     excludes(config, &identity->problem, &tuned->best.point));
 }
 
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)

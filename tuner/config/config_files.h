@@ -43,7 +43,7 @@ bool hn_config_is_plan(json_t *own, const json_t *kept, const char *key);
  * the store (may be NULL) keeps the plan. */
 bool hn_config_has_changed(const struct hn_config *config, struct hn_store *store, const struct hn_identity *identity,
                            const struct hn_version *version);
-/* Marks a tuning as stale where the config has changed since, or its constraints forbid the best point now. */
+/* Marks a tuning as stale where the config has changed since, or its values or constraints exclude the best point now. */
 void hn_config_mark_tuned(const struct hn_config *config, struct hn_store *store, struct hn_tuned *tuned);
 /* The same of each by its own config, where that still lies where it was tuned. */
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list);
