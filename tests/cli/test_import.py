@@ -156,9 +156,9 @@ class Import(hone.Case):
         broken = self.write("broken.json", '{"ConfigurationSpace": ')
         self.assertIn(f"hone: {broken}:1:23: ", self.hone("init", broken, expect=1).stderr)
         cache = self.write("cache.json", '{"cache": {}}')
-        self.fails(1, f"hone: {cache}: found an object without KernelSpecification; expected a tuning problem (T1 or CAFF); "
-                   "results of a tuning are for `hone cache import`", "init", cache)
+        self.fails(1, f"hone: {cache}: found an object without KernelSpecification; expected a T1 or CAFF problem "
+                   "(results: `hone cache import`)", "init", cache)
         empty = self.write("empty.json", '{"KernelSpecification": {}, "ConfigurationSpace": []}')
-        self.fails(1, f"hone: {empty}: found an object without TuningParameters in ConfigurationSpace; expected a tuning problem "
-                   "(T1 or CAFF)", "init", empty)
+        self.fails(1, f"hone: {empty}: found an object without TuningParameters in ConfigurationSpace; expected a T1 or CAFF problem "
+                   "(results: `hone cache import`)", "init", empty)
         self.misused("--entry is for CUDA sources; a tuning problem names its kernel", "init", "rows.json", "--entry", "k")

@@ -720,6 +720,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                   for clip, behind, parts in (("void pick(int n, const int &a) {}\n", "", ("{name: out, type: float32, count: n, ", "count: 2 * n}\n", "value: n}\n", "grid: [n // BLOCK]")),
                                               ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and changes it before the launch\n",)),
                                               ("void pick(int &n, int a);\n", "void pick(int &n, int a) { n /= 2; }", ("value: n}  # TODO: the source begins with 4096 and",)))),
+                # What is in subscripts is no random number, also by variables that begin with it.
+                ("__global__ void k(float *y, const float *x, const int *rows, const int *columns, const int *bins, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, begin = rows[i];\n"
+                 " float sum = 0; for (int j = begin; j < rows[i + 1]; j++) sum += x[columns[j]] * bins[i]; if (i < n) y[i] = sum; }",
+                 (*(f"{{name: {name}, type: int32, count: n}}  # TODO: its elements are indices: which `fill` or `file`?" for name in ("rows", "columns")),
+                  "{name: bins, type: int32, count: n}  # TODO: how many elements?\n", "{name: x, type: float32, count: n}  # TODO: how many elements?\n"), ()),
                 # How long a list is that the source fills is not to be chosen.
                 ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
                  ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),
@@ -832,7 +837,7 @@ template <typename T, class F, class G> __global__ void k(T *y, const T *x, T a,
         self.assertIn("  # TODO: a lambda has no type to name: a struct with operator() has\n", self.draft(source))
         self.assertNotIn("lambda", self.draft("#include \"own.h\"\n" + source.replace("k<<<", "k<own::Add<float>><<<").replace("[=] __device__(int i) { return x[i] + n; }", "{}")))
         alone = self.write("alone.cu", source.replace("float *x, int n, F f", "int n, F f").replace("x[i] = f(i)", "f(i)").replace(">>>(x, n", ">>>(n"))
-        self.assertIn("; where a lambda captures them, write a kernel that is passed them\n", self.hone("init", alone, "-o", "-", expect=2).stderr)
+        self.assertIn("; write one that is passed its results, which are compared\n", self.hone("init", alone, "-o", "-", expect=2).stderr)
 
     def test_structures_of_the_template_s_types(self):
         source = self.write("k.cu", """\
@@ -972,7 +977,7 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")
-        self.fails(2, f"hone: {source}: kernel 'k' has no argument that it could write to; its results have to be there to be compared",
+        self.fails(2, f"hone: {source}: kernel 'k' has no argument that it could write to; write one that is passed its results, which are compared",
                    "init", source)
 
     def test_names_that_no_config_takes(self):

@@ -521,6 +521,7 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
+static const char indices[] = "its elements are indices: which `fill` or `file`?";
 
 static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument *declared,
                          const char *name, const char *given)
@@ -546,7 +547,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
                      given != NULL ? given : elements_of(draft, name));
         argument.uncounted = given == NULL && draft->capture == NULL;
-        argument.todo = known ? NULL : open_role;
+        argument.todo = !known ? open_role : declared->indexes ? indices : NULL;
         if (!passed.type_is_known)
             argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
                                           known ? "" : "  # TODO: ", known ? "" : open_role);
@@ -591,12 +592,9 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
             value = HN_DRAFT_TEXT(draft, "{buffer: %s}", name);
             add_argument(draft, field, name, NULL);
             draft->arguments.items[draft->arguments.count - 1].within = true;
-        } else if (size == NULL || (!size->told && !size->is_extent)) {
+        } else {
             whole.todo = "which values?";
         }
-        HN_EACH(other, draft->arguments) /* which may have another y than this one */
-            if (other->other != NULL && hn_text_find_word(other->other, value, strlen(value)))
-                whole.todo = "which values?";
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i > 0 ? ", " : "", quote, field->name,
                              quote, value);
     }
@@ -623,12 +621,9 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
         written |= argument->role != HN_DRAFT_INPUT;
     if (!written && last == SIZE_MAX) {
         hn_fail(err, HN_ECONFIG,
-                "%s: kernel '%s' has no argument that it could write to; its results have to be "
-                "there to be compared%s",
-                draft->unit->path, kernel->name,
-                kernel->parameters.count == 0
-                    ? ""
-                    : "; where a lambda captures them, write a kernel that is passed them");
+                "%s: kernel '%s' has no argument that it could write to; write one that is passed "
+                "its results, which are compared",
+                draft->unit->path, kernel->name);
     } else if (!written) {
         draft->arguments.items[last].role = HN_DRAFT_INOUT;
         draft->arguments.items[last].todo = open_role;

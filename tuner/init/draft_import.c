@@ -189,14 +189,11 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
         *kernel = hn_needed(word ? strndup(last, (size_t)(end - last)) : strdup("kernel"));
         return HN_OK;
     }
-    /* Other tuners write results as JSON, too. */
-    bool results =
-        json_object_get(*root, "cache") != NULL || json_object_get(*root, "results") != NULL;
-    hn_fail(err, HN_EFORMAT, "%s: found %s without %s; expected a tuning problem (T1 or CAFF)%s",
+    hn_fail(err, HN_EFORMAT,
+            "%s: found %s without %s; expected a T1 or CAFF problem (results: `hone cache import`)",
             path, hn_json_type_name(*root),
             json_is_object(specified) ? "TuningParameters in ConfigurationSpace"
-                                      : "KernelSpecification",
-            results ? "; results of a tuning are for `hone cache import`" : "");
+                                      : "KernelSpecification");
     json_decref(*root);
     return err->status;
 }

@@ -140,11 +140,11 @@ static const char *call(const struct translation *translation, size_t at, struct
         return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
                               inner.values[0], inner.values[1]);
     /* "ceil(n / 256.0)" */
-    const char *slash = count == 1 && rounds ? strstr(inner.values[0], " // ") : NULL;
-    return slash == NULL
-               ? NULL
-               : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - inner.values[0]),
-                                inner.values[0], slash + 4);
+    const char *whole = inner.values[0],
+               *slash = count == 1 && rounds ? strstr(whole, " // ") : NULL;
+    return slash == NULL ? NULL
+                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - whole),
+                                          whole, slash + 4);
 }
 
 /* What a name, or "block.x", stands for. */

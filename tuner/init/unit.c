@@ -458,6 +458,14 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             (member &&
              !hn_text_find_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
+        HN_EACH_AT(open, unit, ((struct hn_tokens){kernel->body.begin, i}), "[")
+            argument->indexes |= i < hn_inside(unit, open).end;
+        HN_EACH(own, unit->meanings) /* "int column = columns[j];" */
+            if (!own->pointer && depth < 3 && own->body.begin <= i && i < own->body.end) {
+                struct hn_kernel_argument number = {.name = own->name};
+                note_uses(unit, kernel, own->name, NULL, &number, depth + 1);
+                argument->indexes |= number.indexes;
+            }
         while (member && hn_at(unit, end, "."))
             end += 2;
         size_t last = end - 1;
