@@ -31,10 +31,11 @@ class Interface(Array):
     """With __cuda_array_interface__, as Numba's."""
 
     strides = None
+    read_only = False
 
     @property
     def __cuda_array_interface__(self):
-        return {"shape": self.host.shape, "typestr": self.host.dtype.str, "data": (self.address, False), "version": 3,
+        return {"shape": self.host.shape, "typestr": self.host.dtype.str, "data": (self.address, self.read_only), "version": 3,
                 "strides": self.strides, "stream": self.stream}
 
 

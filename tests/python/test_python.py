@@ -434,12 +434,16 @@ class Launching(Case):
         transposed.strides = (4, 64)
         on_host = device.Exchange(self.x)
         on_host.device = 1
+        read_only = device.Interface(self.x)
+        read_only.read_only = True
+        kernel(0, read_only, device.Interface(self.x))
         for call, words in ((lambda: kernel(0, self.x, y), "'x' of scale is a numpy.ndarray|on the host"),
                             (lambda: kernel(0, on_host, y), "'x' of scale is on the host"),
                             (lambda: kernel(0, device.Interface(self.x.astype(numpy.int32)), y), "is of int32, expected float32"),
                             (lambda: kernel(0, device.Exchange(self.x.astype(numpy.int32)), y), "is of int32, expected float32"),
                             (lambda: kernel(0, device.Interface(self.x[:100]), y), "of 400 bytes"),
                             (lambda: kernel(0, transposed, y), "not contiguous"),
+                            (lambda: kernel(0, x, read_only), "'y' of scale is read-only, .*: the kernel writes to it"),
                             (lambda: kernel(0, x, y, 3, 4), r"takes 3 arguments by their places \(x, y, a\), found 4"),
                             (lambda: kernel(0, x, y, b=3), "has no argument 'b'; there are x, y, a, n"),
                             (lambda: kernel(0, x, y, x=x), "argument 'x' of scale is given twice"),
@@ -544,6 +548,14 @@ class Launching(Case):
         self.assertEqual(look_up.symbols["offsets"], 16)
         with self.assertRaisesRegex(hone.LibraryError, "call hone_set_symbols"):
             look_up(None, x, weights, y)
+        every_other = device.Interface(numpy.zeros(4, numpy.int32))
+        every_other.strides = (8,)
+        for wrong, words in ((device.Interface(numpy.zeros(3, numpy.int32)), "is of 12 bytes, expected 16"),
+                             (every_other, "is not contiguous: pass a contiguous copy"),
+                             (device.Tensor(device.Array(numpy.zeros(3, numpy.int32))), "is of 12 bytes, expected 16"),
+                             (device.Tensor(device.Array(numpy.zeros(4)), cuda=False), "is a tensor on cpu")):
+            with self.assertRaisesRegex(TypeError, f"the symbol 'offsets' of look_up {words}"):
+                look_up.set_symbols(None, weights=weights, offsets=wrong)
         look_up.set_symbols(None, weights=weights, offsets=numpy.array([1, 2, 3, 4], numpy.int32))
         look_up(None, x, weights, y)
         self.assertEqual(y.get()[6], 3 * 7 + 3)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from . import _driver
 
@@ -30,10 +30,10 @@ def unsigned(value: Any, what: str) -> int:
 
 
 class Buffer:
-    """What is asked of an argument: elements of a type ("float32"), and so many bytes at least."""
+    """What is asked of an argument: elements of a type ("float32"), so many bytes at least, and whether a launch writes to it."""
 
-    def __init__(self, kernel: str, name: str, type: str, bytes: int) -> None:
-        self.kernel, self.name, self.type, self.bytes = kernel, name, type, bytes
+    def __init__(self, kernel: str, name: str, type: str, bytes: int, written: bool) -> None:
+        self.kernel, self.name, self.type, self.bytes, self.written = kernel, name, type, bytes, written
         self.element = type.split("x")[0]
 
     def refuse(self, found: str, hint: str = "") -> TypeError:
@@ -114,14 +114,17 @@ def _of_interface(array: Any, buffer: Buffer) -> Address:
 
     def address(array: Any, stream: int) -> int:
         interface = array.__cuda_array_interface__
-        layout = interface["typestr"], interface["shape"], interface.get("strides")
+        pointer, read_only = interface["data"]
+        layout = interface["typestr"], interface["shape"], interface.get("strides"), read_only
         if layout not in good:
             check(interface)
+            if read_only and buffer.written:
+                raise buffer.refuse("read-only", ": the kernel writes to it")
             good.add(layout)
         other = interface.get("stream")
         if other is not None and other != stream and (other, stream) != (1, 0):  # 1 and 2 are the default streams, as in the driver
             _driver.wait_for(stream, unsigned(other, "the stream of an array"))
-        return interface["data"][0]  # type: ignore[no-any-return]
+        return pointer  # type: ignore[no-any-return]
 
     return address
 
@@ -159,16 +162,26 @@ def _of_dlpack(array: Any, buffer: Buffer) -> Address:
     return address
 
 
-def any_address(value: Any, what: str) -> int:
-    """Of an array of whatever type on the device: the library looks at names and sizes."""
+def contents_address(value: Any, what: str, nbytes: Optional[int]) -> int:
+    """Of an array of whatever type on the device, whose bytes are copied: so many, where it is known."""
     if isinstance(value, int):
         return unsigned(value, what)
     if hasattr(value, "data_ptr"):
-        return int(value.data_ptr())
-    interface = value.__cuda_array_interface__
-    if _order(interface["typestr"]):
-        raise TypeError(f"{what} is big-endian: pass a copy in the byte order of the device")
-    return int(interface["data"][0])
+        if not value.is_cuda:
+            raise TypeError(f"{what} is a tensor on {value.device}, expected one on the device, bytes or a NumPy array")
+        found, contiguous, number = value.nbytes, value.is_contiguous(), int(value.data_ptr())
+    else:
+        interface = value.__cuda_array_interface__
+        if _order(interface["typestr"]):
+            raise TypeError(f"{what} is big-endian: pass a copy in the byte order of the device")
+        item, shape = int(interface["typestr"][2:]), interface["shape"]
+        found, number = _product(shape) * item, int(interface["data"][0])
+        contiguous = _is_contiguous(shape, interface.get("strides"), item)
+    if not contiguous:
+        raise TypeError(f"{what} is not contiguous: pass a contiguous copy")
+    if nbytes is not None and found < nbytes:
+        raise TypeError(f"{what} is of {found} bytes, expected {nbytes}")
+    return number
 
 
 def _of_integer(address: Any, buffer: Buffer) -> Address:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 from . import _library
-from ._arrays import TOP, Buffer, address_function, any_address, stream_address, stream_function, unsigned
+from ._arrays import TOP, Buffer, address_function, contents_address, stream_address, stream_function, unsigned
 from ._errors import Error
 
 Value = Union[int, float, bool, str]
@@ -238,7 +238,8 @@ class Kernel:
 
     def _converter(self, argument: Argument, value: Any) -> Callable[[Any, int], int]:
         if argument.kind == _library.BUFFER:
-            return address_function(value, Buffer(self.info.kernel, argument.name, argument.type, argument.bytes))
+            written = argument.role in ("output", "inout", "scratch", "counter", "metric")
+            return address_function(value, Buffer(self.info.kernel, argument.name, argument.type, argument.bytes, written))
         if argument.kind == _library.TEXTURE:
             return lambda value, stream: unsigned(value, f"argument '{argument.name}' of {self.info.kernel}")
         return _scalar(self.info.kernel, argument)
@@ -255,12 +256,13 @@ class Kernel:
         error = _library.CError()
         array = (_library.CArgument * max(1, len(contents)))()
         kept = []
+        sizes = self.symbols
         on = 0 if stream is None else stream_address(stream)
         for entry, (name, value) in zip(array, contents.items()):
             entry.name = _for_c(f"the name of a symbol of {self.info.kernel}", name.encode())
             if hasattr(value, "__cuda_array_interface__") or hasattr(value, "data_ptr") or isinstance(value, int):
                 entry.kind = _library.BUFFER
-                entry.bits = any_address(value, f"the symbol '{name}' of {self.info.kernel}")
+                entry.bits = contents_address(value, f"the symbol '{name}' of {self.info.kernel}", sizes.get(name))
             else:
                 data = bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
                 kept.append(ctypes.create_string_buffer(data, len(data)))
