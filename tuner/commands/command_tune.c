@@ -266,7 +266,7 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
         return;
     const struct hn_tuned *tuned = hn_tuned_list_find(&list, identity, &task->version, false);
     search->found = tuned != NULL;
-    json_t *json = json_pack("{s:s, s:o, s:o, s:s, s:o}", "kernel", identity->kernel, "problem",
+    json_t *json = json_pack("{s:s, s:o, s:o, s:o, s:o}", "kernel", identity->kernel, "problem",
                              hn_bindings_to_json(&identity->problem), "device",
                              hn_string_to_json(identity->device.name), "tuned_by",
                              hn_string_to_json(search->holder.machine), "tuned",
