@@ -253,6 +253,10 @@ def best_time(config: str) -> float:
             hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: 1 / 0)
         bits = numpy.array([0x3F80], ">u2")
         self.assertEqual(_reference._as_type(bits, "bfloat16").tobytes(), b"\x80\x3f")
+        with self.assertRaisesRegex(hone.Error, "the reference returned float32, expected float8_e4m3: its bits as uint8"):
+            _reference._as_type(numpy.float32([1.5]), "float8_e4m3")
+        # As ml_dtypes has it: one byte that converts to other numbers.
+        self.assertEqual(_reference._as_type(numpy.int8([-1]), "float8_e4m3").tobytes(), b"\xff")
 
     def test_a_reference_of_several_problems(self):
         self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512]"))

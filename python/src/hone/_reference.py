@@ -44,7 +44,9 @@ def _as_type(array: Any, name: str) -> Any:
 
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if name == "float8_e4m3":  # its bits
-        return array.astype("uint8", copy=False)
+        if array.dtype.itemsize != 1 or array.dtype == numpy.bool_:
+            raise Error(f"the reference returned {array.dtype}, expected float8_e4m3: its bits as uint8, or an array of float8_e4m3fn")
+        return array.view("uint8")
     if name != "bfloat16" or array.dtype == numpy.uint16:
         return array.astype("uint16" if name == "bfloat16" else name, copy=False)
     bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
