@@ -307,6 +307,14 @@ class Several(Case):
                 self.assertEqual(process.wait(), 0)
                 self.assertEqual((tuning.get("finished"), tuning.get("points")), (points, points))
 
+    def test_for_one_problem_it_is_waited_at_once(self):
+        self.cheap_config(6, 4)
+        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
+        self.wait_for_events(3, process)
+        errors = self.hone_at("b", "tune", self.config, "--full").stderr
+        self.assertEqual(process.wait(), 0)
+        self.assertRegex(errors, r"^scale \(n=64\) is being tuned on \S+, for \d+ s so far: waiting\n")
+
     def test_with_a_time_budget_results_are_taken(self):
         self.problems(64, 65)
         process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--budget", "60s", "--events", self.events)

@@ -410,8 +410,8 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
                                         .problem = n % count,
                                         .started_ms =
                                             n == 0 ? tune->search.started_ms : hn_now_ms(),
-                                        .waits = n >= count};
-        if (search.waits && !later[search.problem])
+                                        .waits = n >= count || count == 1};
+        if (n >= count && !later[search.problem])
             continue;
         hn_tune_search_run(&search, err);
         later[search.problem] = search.later;
