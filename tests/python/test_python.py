@@ -255,6 +255,13 @@ def best_time(config: str) -> float:
         self.assertEqual(_reference._as_type(bits, "bfloat16").tobytes(), b"\x80\x3f")
         with self.assertRaisesRegex(hone.Error, "the reference returned float32, expected float8_e4m3: its bits as uint8"):
             _reference._as_type(numpy.float32([1.5]), "float8_e4m3")
+        with self.assertRaisesRegex(hone.Error, "the reference returned complex64, expected float32"):
+            _reference._as_type(numpy.complex64([1j]), "float32")
+        matrix = {"argument": "c", "shape": [2, 3], "type": "float32"}
+        with self.assertRaisesRegex(hone.Error, r"shape \(3, 2\) for 'c', expected \(2, 3\)"):
+            _reference._save(numpy.zeros((3, 2)), matrix, self.folder / "c.npy")
+        _reference._save(numpy.arange(6), matrix, self.folder / "c.npy")
+        self.assertEqual(numpy.load(self.folder / "c.npy").tolist(), [[0, 1, 2], [3, 4, 5]])
         # As ml_dtypes has it: one byte that converts to other numbers.
         self.assertEqual(_reference._as_type(numpy.int8([-1]), "float8_e4m3").tobytes(), b"\xff")
 
