@@ -458,6 +458,8 @@ class Launching(Case):
                             (lambda: kernel(0, x, y, 3, 4), r"takes 3 arguments by their places \(x, y, a\), found 4"),
                             (lambda: kernel(0, x, y, b=3), "has no argument 'b'; there are x, y, a, n"),
                             (lambda: kernel(0, x, y, x=x), "argument 'x' of scale is given twice"),
+                            (lambda: kernel(0, x, y, "2.5"), "argument 'a' of scale is '2.5', expected a number for float32"),
+                            (lambda: kernel(0, x, y, n=256.0), "argument 'n' of scale is 256.0, expected a whole number for int32"),
                             (lambda: kernel("stream", x, y), "found a str as stream")):
             with self.assertRaisesRegex(TypeError, words):
                 call()
@@ -614,6 +616,8 @@ class Launching(Case):
                                   (13, -2.0, 0xC000000000000000), (14, 1.0, 0x3C00), (15, 1.0, 0x3F80), (15, 3.14159, 0x4049)):
             sizes = {4: 1, 8: 1, 6: 4, 7: 8, 12: 4, 13: 8, 14: 2, 15: 2}
             self.assertEqual(_scalar("k", Argument("a", "", "value", "optional", sizes[kind], kind))(value, 0), bits)
+        with self.assertRaisesRegex(TypeError, "argument 'a' of k is '1', expected a number for bfloat16"):
+            _scalar("k", Argument("a", "", "value", "optional", 2, 15))("1", 0)
 
 
 class Package(Case):

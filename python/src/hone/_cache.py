@@ -83,13 +83,15 @@ def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
         pack: Callable[[Any], Any] = struct.Struct(letter).pack
         unpack: Callable[[Any], Any] = struct.Struct(bits).unpack
         if type == "bfloat16":
-            pack, unpack = float, lambda value: (_brain(value),)
+            pack, unpack = lambda value: value, lambda value: (_brain(value),)
 
         def bits_of_real(value: Any, stream: int) -> int:
             try:
                 return unpack(pack(value))[0]  # type: ignore[no-any-return]
             except OverflowError:
                 raise OverflowError(f"argument '{name}' of {kernel} is {value}, which {type} cannot hold") from None
+            except (struct.error, TypeError):
+                raise TypeError(f"argument '{name}' of {kernel} is {value!r:.80}, expected a number for {type}") from None
 
         return bits_of_real
     size = 8 * argument.bytes
@@ -97,7 +99,10 @@ def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
     mask = 2**size - 1
 
     def bits_of(value: Any, stream: int) -> int:
-        number: int = operator.index(value)
+        try:
+            number: int = operator.index(value)
+        except TypeError:
+            raise TypeError(f"argument '{name}' of {kernel} is {value!r:.80}, expected a whole number for {type}") from None
         if not low <= number < high:
             raise OverflowError(f"argument '{name}' of {kernel} is {number}, which {type} cannot hold: {low} to {high - 1}")
         return int(number & mask)
