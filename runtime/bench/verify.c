@@ -401,14 +401,16 @@ struct tally {
     uint64_t unwritten, allowed;
 };
 
-/* How many there are, where that says more than the first of them. */
+/* How far apart they are, and how many, where that says more than the first of them. */
 static void format_tally(const struct tally *tally, char *text, size_t size)
 {
-    text[0] = '\0';
+    int length = snprintf(text, size, ": an error of %.3g, more than the tolerance of %.3g",
+                          tally->difference.max_error, tally->tolerance);
     if (tally->differing == 0 || tally->compared < 2)
         return;
-    int length = snprintf(text, size, "; %" PRIu64 " of %" PRIu64 " elements differ%s",
-                          tally->differing, tally->compared, tally->differing == 1 ? "s" : "");
+    length += snprintf(text + length, size - (size_t)length,
+                       "; %" PRIu64 " of %" PRIu64 " elements differ%s", tally->differing,
+                       tally->compared, tally->differing == 1 ? "s" : "");
     char *end = text + length;
     size_t left = size - (size_t)length;
     if (tally->allowed > 0 && tally->differing > tally->allowed)
@@ -422,15 +424,14 @@ static void format_tally(const struct tally *tally, char *text, size_t size)
 
 static void report_difference(const struct check *check, size_t i, const struct tally *tally)
 {
-    struct hn_arena *arena = check->arena;
     const struct hn_argument *argument = &check->plan->arguments[i];
     const struct hn_difference *difference = &tally->difference;
-    char found[40], expected[40], place[96], number[160];
+    char found[40], expected[40], place[96], number[240] = "";
     unsigned char found_bytes[8] = {0}, expected_bytes[8] = {0};
     bool misplaced = difference->misplaced != UINT64_MAX;
     uint64_t index = misplaced ? difference->misplaced : difference->worst;
     uint64_t offset = place_of(check, i, index);
-    HN_CALL(arena->context, cuMemcpyDtoH,
+    HN_CALL(check->arena->context, cuMemcpyDtoH,
             (found_bytes, found_at(check, i) + offset, hn_element_size(argument->element)),
             "cuMemcpyDtoH", check->err);
     read_expected(check->outputs, i, offset, expected_bytes, check->err);
@@ -438,17 +439,11 @@ static void report_difference(const struct check *check, size_t i, const struct 
         return;
     hn_element_format(found_bytes, argument->element, found, sizeof found);
     hn_element_format(expected_bytes, argument->element, expected, sizeof expected);
-    format_place(argument, &arena->buffers[i], index, place, sizeof place);
-    format_tally(tally, number, sizeof number);
-    if (misplaced)
-        hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s",
-                       check->when, argument->name, place, found, expected);
-    else
-        hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
-                       "%s%s%s is %s; expected %s: an error of %.3g, more than the tolerance of "
-                       "%.3g%s",
-                       check->when, argument->name, place, found, expected, difference->max_error,
-                       tally->tolerance, number);
+    format_place(argument, &check->arena->buffers[i], index, place, sizeof place);
+    if (!misplaced)
+        format_tally(tally, number, sizeof number);
+    hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT, "%s%s%s is %s; expected %s%s",
+                   check->when, argument->name, place, found, expected, number);
 }
 
 /* So many are sorted on the host to say which element it is; sorting more would take longer than
