@@ -147,6 +147,27 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:
             tuning, = json.loads(self.hone("tune", "comma.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {1: "ok", 2: found, 3: "ok", 4: found, 5: found, 6: found, 7: found})
 
+    def test_what_two_numbers_say_is_no_time(self):
+        cases = " ".join(f"{i}) echo '{text}';;" for i, text in enumerate(("950.5 us", "1 000 us", "1_000 us", "1 s 500 ms", "1s500ms")))
+        self.write("two.yaml", f"""\
+kernel: two
+template: two.yaml
+parameters: {{A: {{range: [0, 4]}}}}
+run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{regex: '(.*)'}}}}
+""")
+        tuning, = json.loads(self.hone("tune", "two.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
+        self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {0: "ok", **dict.fromkeys(range(1, 5), "worker_crash")})
+
+    def test_a_command_that_stops_its_time_limit(self):
+        self.write("stop.yaml", """\
+kernel: stop
+template: stop.yaml
+parameters: {A: [1, 2]}
+run: {command: [sh, -c, "test $0 = 1 || kill -STOP $PPID; sleep $(($0 * 60 - 60)); echo $0", "${A}"], time: {regex: '(.*)'}}
+""")
+        tuning, = json.loads(self.hone("tune", "stop.yaml", "--allow-run", "--quiet", "--json", "--run-timeout", "1").stdout)
+        self.assertEqual(tuning["outcomes"], {"ok": 1, "run_timeout": 1})
+
     def test_a_time_of_nothing(self):
         self.spoil(self.folder / "bench.sh", "'$((100 +", "'$((0 * (100 +")
         self.spoil(self.folder / "bench.sh", "(HONE_ITEMS - 2) * 100))", "(HONE_ITEMS - 2) * 100)))")
@@ -155,17 +176,17 @@ run: {command: [sh, -c, "case $0 in 1) echo 987us;; 2) echo 1,234us;; 4) echo 1:
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]", "1.5 min", "2 minutes", "9 min 8 max 10"
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]", "1.5 min", "2 minutes", "9 min 8 max 10", "3 Seconds", "4 MS"
             cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: {{range: [0, 14]}}}}
+parameters: {{A: {{range: [0, 16]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9})
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000})
 
     def test_lines_of_json(self):
         """A log may be JSON, too, and a result a list: what counts is where the time is."""
@@ -358,7 +379,8 @@ run:
         for old, new, message in (
                 ("long:", "short:", "16:5: key 'short' is given twice"),
                 ("long:", "a b:", "16:5: found 'a b', expected a name ([A-Za-z_][A-Za-z0-9_]*)"),
-                ("weight: 3", "weight: none", "16:34: found 'none', expected a number above 0"),
+                ("weight: 3", "weight: none", "16:34: found 'none', expected a number above 0, 1e9 at most"),
+                ("weight: 3", "weight: 1e308", "16:34: found '1e308', expected a number above 0, 1e9 at most"),
                 ("weight: 3", "weight: 1e400", "16:34: number 1e400 is beyond a double"),
                 ("weight: 3", "weight: 3 ms", "16:34: '3 ms' is not a value; expected a finite number"),
                 ("weight: 3", "weight: []", "16:34: found an empty list, expected a value"),
@@ -381,7 +403,8 @@ run:
                 ("sh, bench, \"${BLOCK}\"", "", "11:12: found an empty list, expected a list of a program and its arguments"),
                 ("\"${BLOCK}\"]", "\"-DBLOCK=${BLOK}\"]", "11:24: unknown name 'BLOK'; nearest is 'BLOCK'"),
                 ("\"${SOURCE}\"", "\"${FILE}\"", "10:122: unknown name 'FILE'; there are BUILD_DIR, CONFIG_DIR, SOURCE, BLOCK, FAULT, ITEMS, SIZE"),
-                ("json: runs.1.time", "regex: 'time (\\d+)'", "12:17: found 'time (\\d+)', expected a regular expression of POSIX, in which [0-9] is a digit"),
+                ("json: runs.1.time", "regex: 'time (\\d+)'", "12:17: found 'time (\\d+)', expected a regular expression of POSIX with a group, as 'time: ([0-9.]+)'"),
+                ("json: runs.1.time", "regex: 'time [0-9]+'", "12:17: found 'time [0-9]+', expected a regular expression of POSIX with a group, as 'time: ([0-9.]+)'"),
                 ("SIZE: 3", "SOURCE: 3", "10:3: 'SOURCE' is a value, and what commands are told beside it; name it otherwise"),
                 ("metrics:", "launch: {grid: 1, block: 1}\nmetrics:", "14:1: unknown key 'launch'"),
                 ("template: bench.sh", "", "1:1: key 'template' is missing: 'run' on line 9 needs it")):

@@ -552,8 +552,9 @@ static const char **find_told(struct hn_reader *reader, const struct hn_yaml *wo
         if (hn_config_expect_kind(reader, at, HN_YAML_SCALAR, "a value") &&
             strcmp(at->key->text, "weight") == 0) {
             const struct hn_value weight = hn_config_read_value(reader, at);
-            hn_config_expect(reader, weight.type <= HN_REAL && hn_value_number(&weight) > 0, at,
-                             "a number above 0");
+            double number = weight.type <= HN_REAL ? hn_value_number(&weight) : 0;
+            hn_config_expect(reader, number >= 1e-9 && number <= 1e9, at,
+                             "a number above 0, 1e9 at most");
         }
         told[(*count)++] = at->key->text;
     }
@@ -589,8 +590,8 @@ static void check_time(struct hn_reader *reader, const struct hn_yaml *node)
     hn_config_expect_kind(reader, json, HN_YAML_SCALAR, "a place, as results.0.time");
     hn_config_expect_kind(reader, regex, HN_YAML_SCALAR, "a regular expression");
     if (!hn_failed(reader->err) && regex != NULL)
-        hn_config_expect(reader, strstr(regex->text, "\\d") == NULL, regex,
-                         "a regular expression of POSIX, in which [0-9] is a digit");
+        hn_config_expect(reader, strchr(regex->text, '(') && !strstr(regex->text, "\\d"), regex,
+                         "a regular expression of POSIX with a group, as 'time: ([0-9.]+)'");
 }
 
 /* Results that were measured in another way are stale. */

@@ -29,7 +29,7 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, UNITS = 13 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 13 };
 
 static const char *const units[] = {"us",      "ns",      "ms",     "s",     "\u00b5s",
                                     "\u03bcs", "micros",  "millis", "nanos", "min",
@@ -133,13 +133,14 @@ static void start_command(const struct programs *programs, const struct build *b
     hn_blocks_finish(&memory);
 }
 
-/* Whether it has ended, by itself or at once: nothing of its group is left then. Of what it printed
- * the first line with an error says most, else the last. */
+/* Whether it has ended, by itself or at once (or has stopped `timeout`, too): nothing of its group
+ * is left then. Of what it printed the first line with an error says most, else the last. */
 static bool end_command(struct command *command, bool at_once)
 {
     struct hn_error ignored;
     siginfo_t info = {.si_pid = 0};
     pid_t pid = command->process.pid;
+    at_once = at_once || hn_now_ms() - command->since_ms > 1e3 * command->limit_s + GRACE_MS;
     if (pid > 0 && !at_once && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == 0)
         return false;
@@ -268,24 +269,28 @@ static bool run_command(struct programs *programs, const struct build *build, co
     return command->why[0] == '\0';
 }
 
-/* In microseconds, by the unit that follows (950 us, 1.2 msec, 3 seconds), or else by the config's.
+/* In microseconds, by the unit that follows (950 us, 1.2 msec, 3 Seconds), or else by the config's.
  * No "," and more digits may follow, by which 1,234 means one or the other number; nor may those of
- * 1:23, 1m23 and 1h 2m. Before another number "min" is a word for the least. */
+ * 1:23, 1m23 and 1h 2m, and within the length those of 1 000 us and 1 s 500 ms. Before another
+ * number "min" is a word for the least. */
 static double time_of(const char *text, size_t length, double unit_us)
 {
     char *end;
     double number = hn_c_strtod(text, &end);
-    bool goes_on = (size_t)(end - text) < length && strchr(",.':hm", *end) != NULL;
-    size_t blanks = goes_on && hn_is_letter(*end) ? strspn(end + 1, " ") : 0;
+    bool goes_on = (size_t)(end - text) < length && *end != '\0' && strchr(",.':_hms", *end);
+    size_t blanks = goes_on && strchr("hm", *end) ? strspn(end + 1, " ") : 0;
     if (end == text || (goes_on && hn_is_digit(end[1 + blanks])))
         return NAN;
     end += strspn(end, " \t[(");
     bool least = strncmp(end, "min", 3) == 0 && hn_is_digit(end[3 + strspn(end + 3, " \t:=")]);
     for (size_t i = 0; i < UNITS && !least; i++)
-        if (strncmp(end, units[i], strlen(units[i])) == 0 &&
-            strncmp(end + strlen(units[i]), "econds", hn_word_length(end + strlen(units[i]))) == 0)
+        if (hn_same_letters(end, units[i], strlen(units[i])) &&
+            hn_same_letters(end + strlen(units[i]), "econds",
+                            hn_word_length(end + strlen(units[i]))))
             unit_us = units_us[i];
-    return number * unit_us;
+    end += least || hn_is_digit(*end) ? 0 : hn_word_length(end);
+    end += strspn(end, " ");
+    return (size_t)(end - text) < length && hn_is_digit(*end) ? NAN : number * unit_us;
 }
 
 /* The place of an object by a member, "name=value", or by its number. */
@@ -334,7 +339,6 @@ static double run_once(struct programs *programs, const struct build *build,
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
     regmatch_t matches[2];
-    const regmatch_t *found = &matches[programs->regex.re_nsub > 0];
     double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
     struct command command;
     char last[400], said[64] = "no time";
@@ -343,10 +347,11 @@ static double run_once(struct programs *programs, const struct build *build,
         time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us) : (double)NAN;
         /* A "," that the expression has behind its group ends a column. */
         if (json == NULL && regexec(&programs->regex, command.printed, 2, matches, 0) == 0 &&
-            found->rm_so >= 0)
-            time_us = time_of(
-                command.printed + found->rm_so,
-                (size_t)(found->rm_eo - found->rm_so) + (found->rm_eo == matches->rm_eo), unit_us);
+            matches[1].rm_so >= 0)
+            time_us = time_of(command.printed + matches[1].rm_so,
+                              (size_t)(matches[1].rm_eo - matches[1].rm_so) +
+                                  (matches[1].rm_eo == matches->rm_eo),
+                              unit_us);
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!isnan(time_us))
             snprintf(said, sizeof said, "%g us, which is none of a run,", time_us);
@@ -478,10 +483,9 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
 static void measure(struct programs *programs, struct hn_backend_event *event)
 {
     struct build *build = programs->measured;
-    const struct hn_bench_request *request = &programs->request;
     double sorted[RUNS_MOST], start_ms = hn_now_ms();
     const struct rules rules = {RUNS_LEAST, RUNS_MOST, start_ms + measure_ms,
-                                request->full ? 0 : request->censor_us};
+                                programs->request.full ? 0 : programs->request.censor_us};
     struct hn_racer racer = {.point = &build->point,
                              .record = {.point = hn_need_bindings(&build->point, NULL)}};
     struct hn_run run = {.racers = &racer, .racer_count = 1};
