@@ -112,13 +112,11 @@ static void see_point(const struct hn_plan *plan, const struct hn_bindings *poin
     for (size_t i = 0; i < plan->parameter_count; i++) {
         const struct hn_value *own = hn_bindings_get(point, plan->parameters[i]);
         const struct hn_word_list *words = hn_plan_find_words(plan, plan->parameters[i]);
-        size_t place = 0;
-        while (own != NULL && own->type == HN_WORD && words != NULL && place + 1 < words->count &&
-               strcmp(words->words[place], own->word) != 0)
-            place++;
-        *(*to)++ = own == NULL            ? 0
-                   : own->type == HN_WORD ? (float)place
-                                          : (float)hn_value_number(own);
+        if (own != NULL && own->type == HN_WORD && words != NULL)
+            *(*to)++ =
+                (float)hn_text_place(own->word, (const char *const *)words->words, words->count);
+        else
+            *(*to)++ = own != NULL ? (float)hn_value_number(own) : 0;
     }
 }
 

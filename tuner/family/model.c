@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/statistics.h"
+#include "tuner/strategy/loops.h"
 
 /* Trees that are grown one after the other, each on what those before it leave (Friedman, "Greedy
  * function approximation: a gradient boosting machine", 2001), from histograms of few bins a
@@ -18,8 +19,8 @@ enum {
     BINS = 64,
     DEPTH = 5,
     LEAVES = 1 << DEPTH,
-    LEAST_ROWS = 4, /* of a leaf */
-    ABREAST = 8     /* rows that walk a tree together */
+    NODES = LEAVES - 1, /* and leaves behind them: the children of n are 2n + 1 and 2n + 2 */
+    LEAST_ROWS = 4,     /* of a leaf */
 };
 static const float rate = 0.1F;
 static const double row_share = 0.7, feature_share = 0.5, most_rows = 4000;
@@ -27,12 +28,14 @@ static const double row_share = 0.7, feature_share = 0.5, most_rows = 4000;
 static const float drawn_by = 1;
 static const float least_gain = 1e-6F;
 
-/* All walks go down to the last level. */
+struct split {
+    float gain;
+    uint32_t feature;
+    uint8_t bin; /* rows up to here go to the first child */
+};
+
 struct tree {
-    struct {
-        uint32_t feature;
-        float threshold; /* values up to here go to 2n + 1, others to 2n + 2 */
-    } nodes[LEAVES - 1];
+    struct split nodes[NODES];
     float values[LEAVES];
 };
 
@@ -44,7 +47,7 @@ static const double most_loss = 1;
 static const double near_loss = 0.5, fading = 2;
 
 /* Models that have each seen other sizes; where they differ little is known. */
-enum { BAGS = 6 };
+enum { BAGS = 6, UNSEEN_BY = 2 };
 
 /* Two of the bags, another pair for each of the sizes one after the other, have not seen a size. */
 static bool has_seen(size_t bag, size_t size)
@@ -55,6 +58,7 @@ static bool has_seen(size_t bag, size_t size)
 
 struct hn_model {
     struct hn_sight sight;
+    float *edges; /* [feature][bin]: the highest value of a bin */
     size_t trees;
     struct tree *bags[BAGS];
 };
@@ -68,16 +72,8 @@ struct gathering {
     size_t rows;
     double *targets; /* [row] */
     double *counts;  /* [row]: from 0 to 1 */
-    float *values;   /* [feature][row] */
+    double *values;  /* [feature][row] */
     uint8_t *bins;   /* [feature][row] */
-    float *edges;    /* [feature][bin]: the highest value of a bin */
-};
-
-/* The best split of a leaf. */
-struct split {
-    float gain;
-    size_t feature;
-    size_t bin; /* rows up to here go to the first */
 };
 
 /* The growth of the trees of a bag. */
@@ -129,14 +125,14 @@ static void try_splits(const struct cell *cells, size_t feature, struct split *b
             continue;
         float gain = score(first) + score(second) - whole;
         if (gain > best->gain)
-            *best = (struct split){gain, feature, b};
+            *best = (struct split){gain, (uint32_t)feature, (uint8_t)b};
     }
 }
 
 /* A leaf that gains nothing sends all its rows to its first child. */
 static void split_level(struct growing *growing, struct tree *tree, size_t leaves)
 {
-    struct split best[LEAVES];
+    struct split *best = tree->nodes + leaves - 1;
     const struct gathering *data = growing->data;
     for (size_t leaf = 0; leaf < leaves; leaf++)
         best[leaf] = (struct split){.gain = least_gain, .bin = BINS - 1};
@@ -146,11 +142,6 @@ static void split_level(struct growing *growing, struct tree *tree, size_t leave
         count_rows(growing, data->bins + f * data->rows, leaves);
         for (size_t leaf = 0; leaf < leaves; leaf++)
             try_splits(growing->cells[leaf], f, &best[leaf]);
-    }
-    for (size_t leaf = 0; leaf < leaves; leaf++) {
-        tree->nodes[leaves - 1 + leaf].feature = (uint32_t)best[leaf].feature;
-        tree->nodes[leaves - 1 + leaf].threshold =
-            data->edges[best[leaf].feature * BINS + best[leaf].bin];
     }
     for (size_t i = 0; i < growing->seen_count; i++) {
         uint32_t row = growing->seen[i];
@@ -171,7 +162,7 @@ static void grow_tree(struct growing *growing, struct tree *tree)
             growing->rows[growing->row_count++] = growing->seen[i];
     }
     for (size_t f = 0; f < growing->data->model->sight.features; f++)
-        growing->takes[f] = isfinite(growing->data->edges[f * BINS + 1]) &&
+        growing->takes[f] = isfinite(growing->data->model->edges[f * BINS + 1]) &&
                             hn_random_unit(&growing->random) < feature_share;
     for (size_t leaves = 1; leaves < LEAVES; leaves *= 2)
         split_level(growing, tree, leaves);
@@ -213,30 +204,33 @@ static void grow_bag(void *context, size_t number)
     hn_blocks_finish(&memory);
 }
 
+static uint8_t find_bin(const float *edges, float value)
+{
+    int bin = 0;
+    for (size_t b = 0; b < BINS; b++)
+        bin += value > edges[b];
+    return (uint8_t)bin;
+}
+
 /* Bins of about as many rows; equal values share one. */
 static void find_bins(void *context, size_t feature)
 {
     const struct gathering *data = context;
-    const float *values = data->values + feature * data->rows;
-    float *edges = data->edges + feature * BINS;
+    const double *values = data->values + feature * data->rows;
+    float *edges = data->model->edges + feature * BINS;
     double *sorted = hn_need(data->rows, sizeof *sorted);
     size_t count = 0;
-    for (size_t r = 0; r < data->rows; r++)
-        sorted[r] = (double)values[r];
+    memcpy(sorted, values, data->rows * sizeof *sorted);
     hn_sort(sorted, data->rows);
-    for (size_t b = 0; b < BINS - 1; b++) {
+    for (size_t b = 0; b < BINS - 1 && data->rows > 0; b++) {
         float edge = (float)sorted[(b + 1) * data->rows / BINS];
         if (count == 0 || edge > edges[count - 1])
             edges[count++] = edge;
     }
     while (count < BINS)
         edges[count++] = INFINITY;
-    for (size_t r = 0; r < data->rows; r++) {
-        uint8_t bin = 0;
-        while (values[r] > edges[bin])
-            bin++;
-        data->bins[feature * data->rows + r] = bin;
-    }
+    for (size_t r = 0; r < data->rows; r++)
+        data->bins[feature * data->rows + r] = find_bin(edges, (float)values[r]);
     free(sorted);
 }
 
@@ -244,27 +238,6 @@ static void find_bins(void *context, size_t feature)
 static double expect(const struct hn_sight *sight, const float *seen)
 {
     return sight->kernel.config->prior != NULL ? seen[sight->features - 1] : 0;
-}
-
-static void ask_bag(const struct hn_model *model, const struct tree *trees, const float *rows,
-                    size_t count, double *answers)
-{
-    size_t features = model->sight.features;
-    for (size_t r = 0; r < count; r++)
-        answers[r] = expect(&model->sight, rows + r * features);
-    /* A tree stays in the nearest cache for all rows. */
-    for (const struct tree *tree = trees; tree < trees + model->trees; tree++)
-        for (size_t first = 0; first < count; first += ABREAST) {
-            size_t abreast = count - first < ABREAST ? count - first : ABREAST;
-            uint32_t at[ABREAST] = {0};
-            for (int depth = 0; depth < DEPTH; depth++)
-                for (size_t i = 0; i < abreast; i++) {
-                    float value = rows[(first + i) * features + tree->nodes[at[i]].feature];
-                    at[i] = 2 * at[i] + (value <= tree->nodes[at[i]].threshold ? 1 : 2);
-                }
-            for (size_t i = 0; i < abreast; i++)
-                answers[first + i] += (double)tree->values[at[i] - (LEAVES - 1)];
-        }
 }
 
 static bool is_timed(const struct hn_matrix *matrix, size_t point, size_t size)
@@ -288,7 +261,7 @@ static void gather_size(void *context, size_t size)
         memset(seen, 0, sight->features * sizeof *seen);
         bool can = hn_sight_see(sight, &matrix->sizes[size].problem, &matrix->points[p], seen);
         for (size_t f = 0; f < sight->features; f++)
-            data->values[f * data->rows + row] = seen[f];
+            data->values[f * data->rows + row] = (double)seen[f];
         double loss = log(matrix->times[p][size] / best);
         data->targets[row] = all ? fmin(most_loss, loss) : loss - expect(sight, seen);
         data->counts[row] = !can ? 0 : all ? 1 : exp(-fading * fmax(0, loss - near_loss));
@@ -309,6 +282,7 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     struct hn_blocks memory = {0};
     model->trees = trees;
     hn_sight_init(&model->sight, kernel);
+    model->edges = hn_need(BINS * model->sight.features, sizeof *model->edges);
     data.first = hn_need_block(&memory, sizes + 1, sizeof *data.first);
     for (size_t s = 0; s < sizes; s++) {
         data.first[s] = data.rows;
@@ -320,12 +294,9 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     data.counts = hn_need_block(&memory, data.rows, sizeof *data.counts);
     data.values = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.values);
     data.bins = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.bins);
-    data.edges = hn_need_block(&memory, BINS * model->sight.features, sizeof *data.edges);
     hn_parallel_do(sizes, 0, gather_size, &data);
-    if (data.rows > 0) {
-        hn_parallel_do(model->sight.features, 0, find_bins, &data);
-        hn_parallel_do(BAGS, 0, grow_bag, &data);
-    }
+    hn_parallel_do(model->sight.features, 0, find_bins, &data);
+    hn_parallel_do(BAGS, 0, grow_bag, &data);
     hn_blocks_finish(&memory);
     return model;
 }
@@ -336,6 +307,7 @@ void hn_model_destroy(struct hn_model *model)
         return;
     for (size_t bag = 0; bag < BAGS; bag++)
         free(model->bags[bag]);
+    free(model->edges);
     free(model);
 }
 
@@ -350,36 +322,65 @@ struct asking {
 
 enum { AT_ONCE = 64 };
 
-/* Some points at a problem. */
+/* Adds what the trees say of some rows, whose bins are [feature][row]. From the last node of a tree
+ * to its first all rows learn at once to which leaf they go from there: most nodes no row comes to,
+ * and yet this is quicker than to walk, since the compiler compares many bytes with one
+ * instruction. */
+HN_WIDE static void ask_bag(const struct hn_model *model, const struct tree *trees,
+                            const uint8_t *bins, double *answers)
+{
+    uint8_t leaves[NODES + LEAVES][AT_ONCE];
+    for (size_t leaf = 0; leaf < LEAVES; leaf++)
+        memset(leaves[NODES + leaf], (int)leaf, AT_ONCE);
+    for (const struct tree *tree = trees; tree < trees + model->trees; tree++) {
+        for (size_t n = NODES; n-- > 0;)
+            for (size_t r = 0; r < AT_ONCE; r++) {
+                uint8_t first = leaves[2 * n + 1][r], second = leaves[2 * n + 2][r];
+                uint8_t bin = bins[tree->nodes[n].feature * AT_ONCE + r];
+                leaves[n][r] = bin > tree->nodes[n].bin ? second : first;
+            }
+        for (size_t r = 0; r < AT_ONCE; r++)
+            answers[r] += (double)tree->values[leaves[0][r]];
+    }
+}
+
+/* Some of all pairs of a point and a problem. */
 static void ask_part(void *context, size_t part)
 {
     const struct asking *asking = context;
     const struct hn_model *model = asking->model;
-    size_t problem = part % asking->count, first = part / asking->count * AT_ONCE;
-    size_t left = asking->point_count - first, count = left < AT_ONCE ? left : AT_ONCE;
-    float *seen = hn_need(count * model->sight.features, sizeof *seen);
-    double answers[AT_ONCE], sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = 0;
-    bool can[AT_ONCE];
-    for (size_t i = 0; i < count; i++)
-        can[i] = hn_sight_see(&model->sight, &asking->problems[problem], asking->points[first + i],
-                              seen + i * model->sight.features);
-    for (size_t bag = 0; bag < BAGS; bag++) {
-        if (model->bags[bag] == NULL || (asking->unseen && has_seen(bag, problem)))
+    size_t features = model->sight.features, all = asking->point_count * asking->count;
+    size_t first = part * AT_ONCE, count = all - first < AT_ONCE ? all - first : AT_ONCE;
+    float *seen = hn_need(features, sizeof *seen);
+    uint8_t *bins = hn_need(features, AT_ONCE);
+    double *losses = asking->losses + first;
+    double sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = asking->unseen ? UNSEEN_BY : BAGS;
+    for (size_t i = 0; i < count; i++) {
+        size_t point = (first + i) / asking->count, problem = (first + i) % asking->count;
+        losses[i] = INFINITY;
+        if (!hn_sight_see(&model->sight, &asking->problems[problem], asking->points[point], seen))
             continue;
-        ask_bag(model, model->bags[bag], seen, count, answers);
-        bags++;
+        losses[i] = expect(&model->sight, seen);
+        for (size_t f = 0; f < features; f++)
+            bins[f * AT_ONCE + i] = find_bin(model->edges + f * BINS, seen[f]);
+    }
+    for (size_t bag = 0; bag < BAGS; bag++) {
+        double answers[AT_ONCE] = {0};
+        ask_bag(model, model->bags[bag], bins, answers);
         for (size_t i = 0; i < count; i++) {
+            if (asking->unseen && has_seen(bag, (first + i) % asking->count))
+                continue;
             sums[i] += answers[i];
             squares[i] += answers[i] * answers[i];
         }
     }
     for (size_t i = 0; i < count; i++) {
-        size_t at = (first + i) * asking->count + problem;
-        double mean = sums[i] / fmax(1, bags);
-        double variance = fmax(0, squares[i] - bags * mean * mean) / fmax(1, bags - 1);
-        asking->losses[at] = can[i] ? mean : INFINITY;
-        asking->deviations[at] = can[i] ? sqrt(variance) : 0;
+        double mean = sums[i] / bags;
+        double variance = fmax(0, squares[i] - bags * mean * mean) / (bags - 1);
+        asking->deviations[first + i] = isinf(losses[i]) ? 0 : sqrt(variance);
+        losses[i] += mean;
     }
+    free(bins);
     free(seen);
 }
 
@@ -395,5 +396,5 @@ void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *co
                             .unseen = unseen,
                             .losses = losses,
                             .deviations = deviations};
-    hn_parallel_do((point_count + AT_ONCE - 1) / AT_ONCE * count, 0, ask_part, &asking);
+    hn_parallel_do((point_count * count + AT_ONCE - 1) / AT_ONCE, 0, ask_part, &asking);
 }
