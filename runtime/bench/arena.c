@@ -6,13 +6,7 @@
 
 #include "runtime/plan/contents.h"
 
-enum { ALIGNMENT = HN_MOST_ALIGN };
 static const uint64_t FLUSH_STEP = 1u << 20;
-
-static uint64_t align(uint64_t offset)
-{
-    return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 /* All rows take a whole pitch, the last one too. The alignment is no better than what the config or
  * cudaMalloc promises, so that who counts on more is found out; what textures read has to lie at
@@ -93,7 +87,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic, CUdeviceptr base)
         struct hn_buffer *buffer = &arena->buffers[i];
         if (arena->plan->arguments[i].count == NULL || buffer->dynamic != dynamic)
             continue;
-        uint64_t begin = align(end + HN_GUARD_BYTES) + buffer->align % ALIGNMENT;
+        uint64_t begin = hn_arena_align(end + HN_GUARD_BYTES) + buffer->align % HN_MOST_ALIGN;
         arena->zones[zone] = (struct hn_zone){base + end, begin - end};
         arena->owners[zone++] = (struct hn_zone_owner){before, i};
         buffer->address = buffer->contents = base + begin;
@@ -103,7 +97,7 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic, CUdeviceptr base)
     arena->zones[zone] = (struct hn_zone){base + end, HN_GUARD_BYTES};
     arena->owners[zone++] = (struct hn_zone_owner){before, SIZE_MAX};
     arena->zone_count = zone;
-    return align(end + HN_GUARD_BYTES);
+    return hn_arena_align(end + HN_GUARD_BYTES);
 }
 
 /* The same of all that is in the block: pristine copies and the flush buffer follow. */
@@ -115,10 +109,10 @@ static uint64_t lay_out_block(struct hn_arena *arena, CUdeviceptr base)
         if (arena->plan->arguments[i].role != HN_ROLE_INOUT)
             continue;
         arena->buffers[i].contents = base + end;
-        end = align(end + arena->buffers[i].bytes);
+        end = hn_arena_align(end + arena->buffers[i].bytes);
     }
     arena->flush = base + end;
-    return align(end + arena->flush_bytes);
+    return hn_arena_align(end + arena->flush_bytes);
 }
 
 static void append_need(struct hn_text *table, const char *name, const char *what, uint64_t bytes)
@@ -156,16 +150,16 @@ static uint64_t lay_out_service(struct hn_arena *arena, CUdeviceptr base, uint64
 {
     size_t max_zones = 2 * arena->plan->argument_count + 2;
     arena->stamps = base + skipped;
-    uint64_t end = align(skipped + HN_MAX_STAMPS * sizeof(struct hn_stamp));
+    uint64_t end = hn_arena_align(skipped + HN_MAX_STAMPS * sizeof(struct hn_stamp));
     arena->sink = base + end;
-    end += ALIGNMENT;
+    end += HN_MOST_ALIGN;
     arena->zone_table = base + end;
-    end = align(end + max_zones * sizeof(struct hn_zone));
+    end = hn_arena_align(end + max_zones * sizeof(struct hn_zone));
     arena->results = base + end;
     arena->result_bytes = max_zones * sizeof(struct hn_damage) +
                           (arena->plan->argument_count + 1) * HN_SLOT_COUNT *
                               arena->support->blocks * sizeof(struct hn_difference);
-    return align(end + arena->result_bytes);
+    return hn_arena_align(end + arena->result_bytes);
 }
 
 /* False where there is not enough memory, or err has failed. */
@@ -188,13 +182,14 @@ static bool allocate(struct hn_arena *arena, CUdeviceptr *block, uint64_t bytes,
 static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
 {
     static const uint64_t MOST_SKIPPED = 1u << 20;
-    uint64_t skipped = hn_random_below(&arena->secret, MOST_SKIPPED / ALIGNMENT) * ALIGNMENT;
+    uint64_t skipped =
+        hn_random_below(&arena->secret, MOST_SKIPPED / HN_MOST_ALIGN) * HN_MOST_ALIGN;
     uint64_t bytes = lay_out_block(arena, 0), service_bytes = lay_out_service(arena, 0, skipped);
     uint64_t needed = bytes + service_bytes;
     size_t available = 0, total = 0;
     for (size_t i = 0; i < arena->plan->argument_count; i++)
         if (hn_argument_is_compared(&arena->plan->arguments[i]))
-            needed += align(arena->buffers[i].bytes);
+            needed += hn_arena_align(arena->buffers[i].bytes);
     HN_CALL(arena->context, cuMemGetInfo, (&available, &total), "cuMemGetInfo", err);
     if (hn_failed(err))
         return;

@@ -85,6 +85,12 @@ struct hn_arena {
 #define HN_MAX_STAMPS 32u
 #define HN_MAX_SETS 32u
 
+/* As much as lies between what has the strictest alignment. */
+static inline uint64_t hn_arena_align(uint64_t bytes)
+{
+    return (bytes + HN_MOST_ALIGN - 1) / HN_MOST_ALIGN * HN_MOST_ALIGN;
+}
+
 /* values: of the plan's names. HN_ERUN with a table when the plan does not fit; HN_ECONFIG for a count below 1, or one
  * that depends on parameters where that is not possible. */
 void hn_arena_init(struct hn_arena *arena, struct hn_context *context, struct hn_support *support,

@@ -155,14 +155,13 @@ static void launch_reference(struct hn_variant *variant, struct hn_outputs *outp
 {
     struct hn_record *record = variant->record;
     static const uint64_t poisons[2] = {ORDINARY_POISON, NAN_POISON};
-    bool partial = outputs->partial;
     size_t empty = SIZE_MAX;
     hn_verify_launch(variant, ORDINARY_POISON, err);
     if (hn_goes_on(variant, err))
         hn_outputs_capture(outputs, err);
-    if (thorough || partial)
+    if (thorough || outputs->partial)
         hn_verify_launch(variant, NAN_POISON, err);
-    if (hn_goes_on(variant, err) && partial)
+    if (hn_goes_on(variant, err) && outputs->partial)
         empty = hn_outputs_find_written(outputs, poisons, err);
     if (!hn_failed(err) && empty != SIZE_MAX)
         hn_record_fail(record, HN_OUTCOME_WRONG_RESULT,

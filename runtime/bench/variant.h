@@ -173,6 +173,7 @@ struct hn_output {
     uint64_t compared; /* how many of these are compared */
     double largest;    /* max|r| of all inputs so far: those of one may cancel in a single sum */
     bool seen;         /* of a multiset: some were compared, of these or earlier inputs */
+    bool changed;      /* by the reference, from what an inout held before, of these or earlier inputs */
 };
 
 /* A copy of what the output and inout arguments hold after a launch: what later launches are compared with. It is

@@ -9,13 +9,6 @@
 
 #include "base/memory.h"
 
-enum { ALIGNMENT = 256 };
-
-static uint64_t align(uint64_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 /* Behind the copy of an argument lies a bit for each element, where not all are compared. */
 void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct hn_error *err)
 {
@@ -36,10 +29,11 @@ void hn_outputs_init(struct hn_outputs *outputs, struct hn_arena *arena, struct 
         output->copy = bytes;
         output->kept = buffer->bytes;
         if (output->is_partial) {
-            output->written = bytes + align(buffer->bytes);
-            output->kept = align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
+            output->written = bytes + hn_arena_align(buffer->bytes);
+            output->kept =
+                hn_arena_align(buffer->bytes) + (buffer->count + 31) / 32 * sizeof(uint32_t);
         }
-        bytes += output->is_compared ? align(output->kept) : 0;
+        bytes += output->is_compared ? hn_arena_align(output->kept) : 0;
     }
     if (bytes > 0)
         HN_CALL(arena->context, cuMemAlloc, (&outputs->block, bytes),
@@ -90,22 +84,25 @@ static void read_expected(const struct hn_outputs *outputs, size_t argument, uin
     unveil(element, size, offset / size, outputs->arena->veil);
 }
 
-/* How many elements are results: all, or as many as the captured length says. */
-static void note_count(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+/* How many elements are results: all, or as many as the captured length says; and whether they are
+ * others than before. */
+static void note_results(struct hn_outputs *outputs, size_t i, struct hn_error *err)
 {
-    const struct hn_plan *plan = outputs->arena->plan;
-    const struct hn_argument *argument = &plan->arguments[i];
+    const struct hn_arena *arena = outputs->arena;
+    const struct hn_argument *argument = &arena->plan->arguments[i];
     struct hn_output *output = &outputs->of[i];
-    output->count = outputs->arena->buffers[i].count;
+    output->count = arena->buffers[i].count;
     if (argument->length != NULL) {
-        const struct hn_argument *length = hn_plan_find_argument(plan, argument->length);
+        const struct hn_argument *length = hn_plan_find_argument(arena->plan, argument->length);
         unsigned char bytes[8] = {0};
-        read_expected(outputs, (size_t)(length - plan->arguments), 0, bytes, err);
+        read_expected(outputs, (size_t)(length - arena->plan->arguments), 0, bytes, err);
         uint64_t number = hn_element_count(bytes, length->element);
         if (number < output->count / argument->lanes)
             output->count = number * argument->lanes;
     }
     output->compared = output->count;
+    output->changed = output->changed || argument->role != HN_ROLE_INOUT ||
+                      hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum;
 }
 
 static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
@@ -131,6 +128,9 @@ void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
         if (outputs->of[i].is_compared)
             hn_support_veil(arena->support, buffer->address, copy, buffer->bytes / size, size,
                             arena->veil, err);
+        if (outputs->of[i].is_compared)
+            hn_support_checksum(arena->support, buffer->address, buffer->bytes,
+                                hn_arena_slot(arena, i, HN_SLOT_CHECKSUM), err);
         /* Every element is compared until it is known which are written. From the end of the copy
          * on, so that all that the checksum is of is known. */
         if (outputs->of[i].is_partial)
@@ -141,7 +141,7 @@ void hn_outputs_capture(struct hn_outputs *outputs, struct hn_error *err)
     }
     note_checksums(outputs, err);
     for (size_t i = 0; i < count && !hn_failed(err); i++)
-        note_count(outputs, i, err);
+        note_results(outputs, i, err);
     outputs->damaged = outputs->damaged && hn_failed(err);
 }
 
@@ -644,7 +644,7 @@ static void judge_output(const struct check *check, size_t i)
     verdict->compared += output->compared;
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET) {
         output->seen = output->seen || output->compared > 0;
-        verdict->empty += !output->seen;
+        verdict->empty += !output->seen || !output->changed;
         judge_multiset(check, i);
         return;
     }
@@ -654,7 +654,7 @@ static void judge_output(const struct check *check, size_t i)
     if (output->compared > 0 && difference->worst == UINT64_MAX)
         check->outputs->silent = i;
     evaluate_limits(check, i, &tally);
-    verdict->empty += output->largest <= tally.tolerance;
+    verdict->empty += output->largest <= tally.tolerance || !output->changed;
     bool wrong = difference->misplaced != UINT64_MAX;
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
         wrong = count_differing(check, i, &tally);
@@ -681,7 +681,6 @@ static void judge_output(const struct check *check, size_t i)
  * Counters last, which have to be zero where launches leave them so. */
 static void judge_outputs(const struct check *check)
 {
-    const struct hn_arena *arena = check->arena;
     struct hn_verdict *verdict = &check->record->verdict;
     verdict->max_error = verdict->tolerance = verdict->max_reference = 0.0;
     verdict->compared = verdict->differed = verdict->empty = 0;
@@ -693,8 +692,8 @@ static void judge_outputs(const struct check *check)
                 judge_output(check, i);
     for (size_t i = 0; i < check->plan->argument_count && is_right(check); i++)
         if (has_to_be_zero(check, i) &&
-            hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) !=
-                hn_support_checksum_of_zeros(found_at(check, i), arena->buffers[i].bytes))
+            hn_arena_sum(check->arena, i, HN_SLOT_CHECKSUM) !=
+                hn_support_checksum_of_zeros(found_at(check, i), check->arena->buffers[i].bytes))
             hn_record_fail(check->record, HN_OUTCOME_WRONG_RESULT,
                            "%sleft counter '%s' other than zero; with 'zero: once' a launch leaves "
                            "it as it found it",

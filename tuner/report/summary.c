@@ -269,8 +269,8 @@ static const char *reservation_of(const struct hn_plan *plan, const struct hn_re
     if (plan->program != NULL && best != NULL && best->verdict.kind == HN_UNVERIFIED)
         return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
     if (best != NULL && best->verdict.empty > 0)
-        return "partly verified: of an output zeros would pass, by the reference, its `length` or "
-               "the tolerance; choose fills, values and a tolerance by which they would not";
+        return "partly verified: of an output zeros or what it held would pass, by the reference, "
+               "`length` or tolerance; choose fills, values and a tolerance by which they do not";
     if (best == NULL || best->verdict.kind != HN_VERIFIED)
         return best == NULL ? NULL : reservations[best->verdict.kind];
     return plan->reference.kind == HN_REFERENCE_FILES
