@@ -204,6 +204,9 @@ class Effects(hone.Case):
         self.assertEqual(alone["points"], 3)
         self.assertAlmostEqual(alone["worst_ratio"], math.exp(1.2), 9)
 
+    def test_where_nothing_differs_nothing_matters(self):
+        self.assertIsNone(self.explained(lambda *places: 0.7)["effects"])
+
     def test_the_share_of_an_interaction_is_exact(self):
         """One cell of 16 is 1 higher: its interaction has variance 1/16 - 2 * (1/64 - 1/256) - 1/256."""
         def crossed(a, b, c):

@@ -388,9 +388,8 @@ static void find_main(const struct sample *sample, struct hn_blocks *memory,
         double count = (double)effect->counts[v];
         groups += count > 0;
         effect->means[v] = count > 0 ? effect->means[v] / count : NAN;
-        if (count > 0)
-            explained +=
-                count * (effect->means[v] - sample->mean) * (effect->means[v] - sample->mean);
+        double apart = count > 0 ? effect->means[v] - sample->mean : 0;
+        explained += count * apart * apart;
     }
     effect->share = share_of(sample, explained, sample->squares - explained, groups - 1, groups);
 }
@@ -543,8 +542,9 @@ static void fill_sample(struct hn_effects *effects, const struct hn_evidence *ev
             hn_space_sample(space, &random, choice);
         add_point(effects, sample, evidence, forest);
     }
+    sample->mean = sample->values[0];
     for (size_t i = 0; i < sample->count; i++)
-        sample->mean += sample->values[i] / (double)sample->count;
+        sample->mean += (sample->values[i] - sample->values[0]) / (double)sample->count;
     for (size_t i = 0; i < sample->count; i++)
         sample->squares += (sample->values[i] - sample->mean) * (sample->values[i] - sample->mean);
     effects->points = sample->count;
