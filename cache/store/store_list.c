@@ -484,11 +484,11 @@ void hn_store_fail_missing(struct hn_store *store, const char *kernel, struct hn
         if (i == 0 || strcmp(all.items[i - 1].identity.kernel, all.items[i].identity.kernel) != 0)
             hn_text_printf(&known, "%s%s", i == 0 ? "" : ", ", all.items[i].identity.kernel);
     if (all.count == 0)
-        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tunings yet; `hone tune CONFIG` makes them",
-                name);
+        hn_fail(err, HN_ENOTFOUND,
+                "cache '%s' has no valid results yet; `hone tune CONFIG` makes them", name);
     else
-        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no tuning of '%s'; it has: %s", name, kernel,
-                known.data);
+        hn_fail(err, HN_ENOTFOUND, "cache '%s' has no valid result of '%s'; it has: %s", name,
+                kernel, known.data);
     hn_text_finish(&known);
     hn_tuned_list_free(&all);
 }

@@ -432,7 +432,7 @@ class CacheCommand(hone.Case):
     def test_what_is_not_there(self):
         self.fails(3, f"hone: there is no cache at '{self.cache}': no such file; `hone tune CONFIG` makes one", "cache", "list")
         self.load()
-        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'exmple'; it has: example",
+        self.fails(3, f"hone: cache '{self.cache}' has no valid result of 'exmple'; it has: example",
                    "cache", "show", "exmple")
         self.fails(3, "hone: none of the tunings of 'example' fits; `hone cache list` shows them",
                    "cache", "show", "example", "-p", "N=1")

@@ -179,5 +179,5 @@ class CacheTools(hone.Case):
 
     def test_prune_of_an_unknown_kernel(self):
         self.hone("cache", "import", self.recording("a.json"))
-        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'sgemm'; it has: saxpy", "cache", "prune", "sgemm",
+        self.fails(3, f"hone: cache '{self.cache}' has no valid result of 'sgemm'; it has: saxpy", "cache", "prune", "sgemm",
                    "--stale")

@@ -154,9 +154,9 @@ class Explain(hone.Case):
     def test_nothing_there(self):
         self.hone("tune", hone.DATA / "saxpy.yaml", "--simulate", self.record(), "--quiet")
         config = hone.DATA / "saxpy.yaml"
-        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config} -p SIZE=2048` makes one, "
+        self.fails(3, f"hone: the cache holds no valid result of saxpy for this problem; `hone tune {config} -p SIZE=2048` makes one, "
                    "and `hone cache list` shows what there is", "explain", config, "-p", "SIZE=2048")
-        self.fails(3, f"hone: the cache holds no tuning of saxpy for this problem; `hone tune {config}` makes one, and "
+        self.fails(3, f"hone: the cache holds no valid result of saxpy for this problem; `hone tune {config}` makes one, and "
                    "`hone cache list` shows what there is", "explain", config, "--device-name", "A100")
 
     def test_wrong_usage(self):

@@ -274,7 +274,7 @@ int main(void) { return hone_saxpy_step(0, 0, (struct hone_saxpy_problem)HONE_SA
         self.compile("main.c")
 
     def test_nothing_of_that_name(self):
-        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'daxpy'; it has: saxpy", "export", "daxpy")
+        self.fails(3, f"hone: cache '{self.cache}' has no valid result of 'daxpy'; it has: saxpy", "export", "daxpy")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem; cached are: SIZE=1048576 (cold)", "export", "saxpy",
                    "-p", "SIZE=5")
         self.fails(3, "hone: 'saxpy' was not tuned for that problem in that regime; cached are: SIZE=1048576 (cold)", "export", "saxpy",

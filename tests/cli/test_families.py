@@ -74,7 +74,7 @@ class Families(hone.Case):
         self.assertEqual(self.hone("cache", "show", "sgemm", COLUMNS="").stdout, listed.stdout)
         self.assertEqual([len(json.loads(self.hone("cache", "show", "sgemm", "--json").stdout)[key]) for key in ("tunings", "families")],
                          [0, 1])
-        self.fails(3, f"hone: cache '{self.cache}' has no tunings yet; `hone tune CONFIG` makes them", "cache", "show", "bgemm")
+        self.fails(3, f"hone: cache '{self.cache}' has no valid results yet; `hone tune CONFIG` makes them", "cache", "show", "bgemm")
         self.fails(3, f"hone: cache '{self.cache}' has no rule of a family that fits", "cache", "compile", "bgemm")
 
     def test_a_rule_alone_is_exported(self):

@@ -141,7 +141,7 @@ class Report(hone.Case):
     def test_what_is_not_there(self):
         self.assertIn(f"there is no cache at '{self.cache}'", self.hone("report", "saxpy", expect=3).stderr)
         self.tune_simulated()
-        self.fails(3, f"hone: cache '{self.cache}' has no tuning of 'saxpi'; it has: saxpy", "report", "saxpi")
+        self.fails(3, f"hone: cache '{self.cache}' has no valid result of 'saxpi'; it has: saxpy", "report", "saxpi")
         self.fails(3, "hone: none of the tunings fits; `hone cache list` shows them", "report", "-p", "SIZE=7")
         result = self.hone("report", "./nope.json", expect=1)
         self.assertIn("nope.json", result.stderr)

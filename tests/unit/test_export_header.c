@@ -328,5 +328,5 @@ TEST(test_empty_cache)
     struct hn_export export ENDED_BY(hn_export_finish);
     drop(open_store(cache.path, HN_STORE_WRITE));
     assert_mentions(open_export(cache.path, "matmul", NULL, "", &export, &said), HN_ENOTFOUND,
-                    "has no tunings yet; `hone tune CONFIG` makes them");
+                    "has no valid results yet; `hone tune CONFIG` makes them");
 }

@@ -213,8 +213,8 @@ static void run(struct hn_given *given, struct hn_error *err)
     }
     if (!hn_failed(err) && explain.found == 0)
         hn_fail(err, HN_ENOTFOUND,
-                "the cache holds no tuning of %s for %s; `%s` makes one, and `%s` shows what there "
-                "is",
+                "the cache holds no valid result of %s for %s; `%s` makes one, and `%s` shows what "
+                "there is",
                 config->plan->kernel, config->problem_count > 1 ? "these problems" : "this problem",
                 hn_follow_up(options, "tune", given->path, lines[0]),
                 hn_follow_up(options, "cache list", NULL, lines[1]));

@@ -447,7 +447,7 @@ char *hn_config_expand(struct hn_reader *reader, const struct hn_yaml *node, con
     }
     if (expanded.length > EXPANDED_MOST)
         hn_config_fail(reader, node,
-                       "written out, what `let` names here has more than %d characters",
+                       "written out, with what `let` names, it has more than %d characters",
                        EXPANDED_MOST);
     return hn_needed(hn_text_take(&expanded));
 }
