@@ -6,7 +6,7 @@
 
 #include "runtime/plan/contents.h"
 
-static const uint64_t FLUSH_STEP = 1u << 20;
+static const uint64_t FLUSH_STEP = 1u << 17;
 
 /* All rows take a whole pitch, the last one too. The alignment is no better than what the config or
  * cudaMalloc promises, so that who counts on more is found out; what textures read has to lie at

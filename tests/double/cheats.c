@@ -272,11 +272,11 @@ static double reads_reference(struct launch *l, const struct tile *tile)
     return COMPUTED;
 }
 
-/* The buffer that the flush reads has 2 MiB here. */
+/* The buffer that the flush reads has 256 KiB here. */
 static void hide_zones(const struct launch *l)
 {
     uint64_t behind = ((uint64_t)(uintptr_t)l->tickets + 4 + 65536 + 511) & ~(uint64_t)511;
-    uint64_t *table = (uint64_t *)(uintptr_t)(behind + (2 << 20) + 1024);
+    uint64_t *table = (uint64_t *)(uintptr_t)(behind + (256 << 10) + 1024);
     if (double_is_valid((CUdeviceptr)(uintptr_t)table, 10 * sizeof *table))
         for (int zone = 0; zone < 5; zone++)
             table[2 * zone + 1] = 0;

@@ -65,7 +65,7 @@ static void write_memory(int fault, uint64_t launches, float *x, float *y, int n
         y[-1] = 1.0f;
         break;
     case FAULT_WRITE_FAR_PAST:
-        y[n + 262144] = 1.0f;
+        y[n + 32768] = 1.0f;
         break;
     case FAULT_WRITE_INPUT:
         x[0] += 1.0f;

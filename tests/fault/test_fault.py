@@ -50,7 +50,7 @@ EXPECTED = {
     # A byte that is written may be the one that was there.
     "write_past_end": ("out_of_bounds", r"wrote at byte 26214[4-7] of 'y', which has 262144 bytes"),
     "write_before_start": ("out_of_bounds", r"wrote [1-4] bytes before the start of 'y' \(262144 bytes\)"),
-    "write_far_past": ("out_of_bounds", r"wrote beyond all buffers and their guard zones, into the \d+ MiB behind the last"),
+    "write_far_past": ("out_of_bounds", r"wrote beyond all buffers and their guard zones, into the [\d.]+ MiB behind the last"),
     "write_input": ("out_of_bounds", r"wrote into input 'x'"),
     "endless_loop": ("run_timeout", rf"still running after {RUN_TIMEOUT_S} s \(--run-timeout\); its worker was killed"),
     "unsteady": ("wrong_result", r"in a timed launch: y\[0\] is \S+; expected \S+: an error of \S+, more than .*"),

@@ -37,10 +37,10 @@ TEST(windows_beyond_the_limits_are_invalid)
            "misses of an L2 window are persisting; expected normal or streaming");
     expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=1073741824,WINDOW_BYTES=4096",
            HN_OUTCOME_INVALID_LAUNCH,
-           "a set-aside of 1073741824 bytes of L2 cache; Hone Double takes 0 to 524288");
+           "a set-aside of 1073741824 bytes of L2 cache; Hone Double takes 0 to 65536");
     expect("HIT=persisting,HIT_PERCENT=100,MISS=normal,SET_ASIDE=0,WINDOW_BYTES=16777216",
            HN_OUTCOME_INVALID_LAUNCH,
-           "an L2 window of 16777216 bytes; Hone Double takes 0 to 1048576");
+           "an L2 window of 16777216 bytes; Hone Double takes 0 to 131072");
 }
 
 TEST(some_devices_have_none)
