@@ -257,6 +257,16 @@ def best_time(config: str) -> float:
             _reference._as_type(numpy.float32([1.5]), "float8_e4m3")
         with self.assertRaisesRegex(hone.Error, "the reference returned complex64, expected float32"):
             _reference._as_type(numpy.complex64([1j]), "float32")
+        for number in 2.75, math.nan, 3e9:
+            with self.assertRaisesRegex(hone.Error, "the reference returned float64 with numbers that int32 does not have: round them"):
+                _reference._as_type(numpy.float64([2.0, number]), "int32")
+        self.assertEqual(_reference._as_type(numpy.float64([2.0, -3.0]), "int32").tolist(), [2, -3])
+        with self.assertRaisesRegex(hone.Error, "the reference returned None, expected y: has it a `return`"):
+            hone.tune("scale.yaml", problem={"n": 512}, reference=lambda inputs: None)
+        with self.assertRaisesRegex(TypeError, r"found \[512, 1024\] as a value, expected a number, a boolean or a word"):
+            hone.tune("scale.yaml", problem={"n": [512, 1024]})
+        with self.assertRaisesRegex(ValueError, "a config holds finite numbers alone"):
+            hone.space({"kernel": "k", "parameters": {"A": [math.nan]}})
         matrix = {"argument": "c", "shape": [2, 3], "type": "float32"}
         with self.assertRaisesRegex(hone.Error, r"shape \(3, 2\) for 'c', expected \(2, 3\)"):
             _reference._save(numpy.zeros((3, 2)), matrix, self.folder / "c.npy")

@@ -23,6 +23,8 @@ def text_of(value: Value) -> str:
     plain = value.item() if hasattr(value, "item") else value
     if isinstance(plain, str):
         return plain
+    if not isinstance(plain, (int, float)):
+        raise TypeError(f"found {plain!r:.80} as a value, expected a number, a boolean or a word")
     return str(plain).lower() if isinstance(plain, bool) else repr(plain)
 
 

@@ -91,7 +91,11 @@ def _write(config: Mapping[str, Any], folder: pathlib.Path) -> pathlib.Path:
             (folder / name).write_text(mapping["template"], encoding="utf-8")
             mapping["template"] = name
     path = folder / "config.yaml"
-    path.write_text(json.dumps(own, default=_plain, allow_nan=False))
+    try:
+        text = json.dumps(own, default=_plain, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"a config holds finite numbers alone, and is no part of itself: {error}") from None
+    path.write_text(text)
     return path
 
 

@@ -49,6 +49,9 @@ def _as_type(array: Any, name: str) -> Any:
         if array.dtype.itemsize != 1 or array.dtype == numpy.bool_:
             raise Error(f"the reference returned {array.dtype}, expected float8_e4m3: its bits as uint8, or an array of float8_e4m3fn")
         return array.view("uint8")
+    with numpy.errstate(invalid="ignore"):
+        if array.dtype.kind == "f" and name.startswith(("int", "uint")) and not numpy.array_equal(array, array.astype(name)):
+            raise Error(f"the reference returned {array.dtype} with numbers that {name} does not have: round them as the kernel does")
     if name != "bfloat16" or array.dtype == numpy.uint16:
         return array.astype("uint16" if name == "bfloat16" else name, copy=False)
     bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
@@ -59,6 +62,8 @@ def _as_type(array: Any, name: str) -> Any:
 def _by_name(expected: Any, results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """A reference may return one array, several in the config's order, or all by their names."""
     names = [result["argument"] for result in results]
+    if expected is None:
+        raise Error(f"the reference returned None, expected {', '.join(names)}: has it a `return`?")
     if not isinstance(expected, Mapping):
         several = list(expected) if isinstance(expected, (tuple, list)) and len(names) != 1 else [expected]
         if len(several) != len(names):
