@@ -591,7 +591,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A block's results lie apart from its border.
                 ("#define B 16\n__global__ void k(const float *x, float *y, int cols, int rows, int steps) { __shared__ float s[B][B]; int bx = blockIdx.x, by = blockIdx.y;\n"
                  " int inner = B - steps * 2, i = inner * bx + threadIdx.x, j = inner * by + threadIdx.y; s[threadIdx.y][threadIdx.x] = x[j * cols + i]; __syncthreads();\n"
-                 " if (i < cols && j < rows) y[j * cols + i] = s[threadIdx.x][0]; }\nvoid f(float *x, float *y, int n, dim3 g) { k<<<g, dim3(B, B)>>>(x, y, n, n, 1); }",
+                 " if (i < cols && j < rows) y[j * cols + i] = s[threadIdx.x][0]; }\nvoid f(float *x, float *y, int n, int m, dim3 g) { k<<<g, dim3(B, B)>>>(x, y, n, m, 1); }",
                  ('  grid: ["ceil_div(cols, B - steps * 2)", "ceil_div(rows, B - steps * 2)"]\n',), ()),
                 # As many results as there are blocks: their number is no choice. What is made of a later argument, and bytes of a called function's array.
                 ("#define TPB 256\n#define BLOCKS 64\ntemplate <class T> struct Shared { __device__ operator T *() { extern __shared__ int all[]; return (T *)all; } };\n"
@@ -599,7 +599,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) s[threadIdx.x] += x[i];\n"
                  " if (threadIdx.x == 0) sums[blockIdx.x] = s[0]; }\n"
                  "void f(float *x) { float *d; const int rows = 8; const int n = rows * 1024; cudaMalloc(&d, BLOCKS * sizeof(float)); k<<<BLOCKS, TPB, TPB * sizeof(float)>>>(x, d, n, rows); }",
-                 ("problem: {n: 8192, rows: 8}\n", "count: 64, role: output}", "  grid: [64]\n", "  shared_bytes: TPB * 4\n"), ("BLOCKS: ",)),
+                 ("problem: {rows: 8}\n", "{name: n, type: int32, value: rows * 1024}", "count: 64, role: output}", "  grid: [64]\n", "  shared_bytes: TPB * 4\n"), ("BLOCKS: ",)),
                 # A large block is no size.
                 ("#define TBSIZE 1024\n__global__ void k(float *x) { x[blockDim.x * blockIdx.x + threadIdx.x] = 1; }\n"
                  "struct S { int size; float *x; void run() { k<<<size / TBSIZE, TBSIZE>>>(x); } };",
@@ -608,7 +608,17 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(const float *x, float *y, int batch, int heads, int cols) { int b = blockIdx.x / heads, h = blockIdx.x % heads;\n"
                  " if (threadIdx.x < cols / heads) y[b * cols + h * (cols / heads) + threadIdx.x] = x[b]; }\n"
                  "void f(float *x, float *y) { const int heads = 16, batch = 4, cols = heads * 128; dim3 g(heads * batch), b(cols / heads); k<<<g, b>>>(x, y, batch, heads, cols); }",
-                 ("{batch: 4, heads: 16, cols: 2048}", "  grid: [heads * batch]\n"), ()),
+                 ("{batch: 4, heads: 16}", "{name: cols, type: int32, value: heads * 128}", "  grid: [heads * batch]\n"), ()),
+                # A size that others make follows them, also in what is made of it.
+                ("__global__ void k(float *x, int width, int height, int pitch) { int i = blockIdx.x * 64 + threadIdx.x; if (i < width) x[blockIdx.y * pitch + i] = 1; }\n"
+                 "void f() { const int width = 1000, height = 500, pitch = (width + 31) / 32 * 32; float *x; cudaMalloc(&x, sizeof(float) * pitch * height);\n"
+                 " k<<<dim3((width + 63) / 64, height), 64>>>(x, width, height, pitch); }",
+                 ("problem: {width: 1000, height: 500}\n", "count: ((width + 31) // 32 * 32) * height", "{name: pitch, type: int32, value: (width + 31) // 32 * 32}"), ()),
+                # A policy's own number, whatever others of that name there are.
+                ("struct Narrow { static constexpr int TILE = 32; };\nstruct Wide : Narrow { static constexpr int TILE = 64; };\n"
+                 "template <class P> __global__ void k(float *x, int n) { int i = blockIdx.x * P::TILE + threadIdx.x; if (i < n) x[i] = 1; }\n"
+                 "template <class P = Narrow> void f(float *x, int n) { k<P><<<(n + P::TILE - 1) / P::TILE, P::TILE>>>(x, n); }\nvoid g(float *x) { f(x, 4096); }",
+                 ("entry: k<Narrow>\n", "BLOCK: [32]", "ceil_div(n, BLOCK)"), ()),
                 # A loop's variable is no extent where the launch says the grid, nor is what a side of the block divides a side of it.
                 ("#define NI 256\n#define BX 32\n#define BY 8\n__global__ void k(float *a, int i) { int k = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n"
                  " if (i < NI && j < NI && k < NI) a[(i * NI + j) * NI + k] = 1; }\n"

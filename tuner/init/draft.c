@@ -13,7 +13,7 @@
 struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *name)
 {
     HN_EACH(each, draft->names)
-        if (strcmp(each->name, name) == 0 || strcmp(each->own, name) == 0)
+        if ((!each->made && strcmp(each->name, name) == 0) || strcmp(each->own, name) == 0)
             return each;
     return NULL;
 }
@@ -69,8 +69,7 @@ static void choose_values(struct hn_draft_name *parameter, struct hn_value prese
 {
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
-    bool sounds = hn_is_like(parameter->name, "flag");
-    bool flag = boolean || number == 0 || (number == 1 && sounds);
+    bool flag = boolean || number == 0 || (number == 1 && hn_is_like(parameter->name, "flag"));
     int64_t factor = parameter->override != NULL || (number & (number - 1)) != 0 ? 2 : 4;
     parameter->preset = preset;
     hn_draft_add_value(parameter, preset);
@@ -178,8 +177,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     const struct hn_unit *unit = draft->unit;
     const char *name = meaning->name, *next = unit->text;
     bool refused = hn_is_like(name, "fact") ||
-                   (hn_is_like(name, "steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name)) ||
-                   (hn_is_like(name, "bound") && !hn_is_like(name, "block"));
+                   (hn_is_like(name, "steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name));
     struct hn_code_value value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
@@ -229,7 +227,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         if ((has_word(unit, meaning, chosen) &&
              add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != NULL) ||
             HN_HAS(unit, meaning->body, "?") ||
-            !hn_draft_constant(draft, meaning->body, HN_OF_NOTHING, &number) ||
+            (number = hn_draft_constant(draft, meaning->body, HN_OF_NOTHING)) == INT64_MIN ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
@@ -257,18 +255,6 @@ static void choose_missing(struct hn_draft *draft)
     }
 }
 
-/* A parameter that nothing gives a value, also where templates give it to each other, or a type of
- * a template of the source, where nothing else has the name. */
-static bool is_open(const struct hn_unit *unit, size_t token, int depth)
-{
-    const char *name = hn_text_at(unit, token);
-    const struct hn_meaning *own = hn_unit_meaning(unit, name, token);
-    if (own != NULL && !own->macro)
-        return own->given && (own->body.begin >= own->body.end || depth == 0 ||
-                              is_open(unit, own->body.begin, depth - 1));
-    return hn_template_parameter_is_declared(unit->text, name);
-}
-
 /* What a type is given, "Scale<T>", also where ">>" ends it; what it has of the launch's own
  * template is `open`. */
 static const char *given_type(struct hn_draft *draft, struct hn_tokens item, const char *open,
@@ -279,11 +265,13 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     int closing = 0;
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
-        bool known = depth > 0 && !is_open(unit, i, depth);
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = HN_MEANING(unit, i);
-        bool inside = own != NULL && own->body.end > own->body.begin &&
-                      (own->given || (own->constant && own->scope.begin > 0));
+        bool has = own != NULL && own->body.end > own->body.begin;
+        bool inside = has && (own->given || (own->constant && own->scope.begin > 0));
+        /* No parameter of a template that nothing gives a value. */
+        bool declared = hn_template_parameter_is_declared(unit->text, token->text);
+        bool known = depth > 0 && (own == NULL || own->macro ? !declared : has || !own->given);
         bool inner =
             known && !inside && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         closing += hn_at(unit, i, "<");
@@ -304,7 +292,6 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
 static void choose_template(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    int64_t preset;
     /* "5scaleIf": the types that a captured one begins with. */
     static const char letters[] = "fdij", *const types[] = {"float", "double", "int", "unsigned"};
     const char *own_name = HN_DRAFT_TEXT(draft, "%zu%sI", strlen(kernel->name), kernel->name);
@@ -313,18 +300,22 @@ static void choose_template(struct hn_draft *draft)
     captured = captured != NULL ? captured + strlen(own_name) : NULL;
     draft->instances =
         hn_need_block(&draft->unit->memory, kernel->parameters.count, sizeof *draft->instances);
-    draft->instances_are_known = draft->given->end > 0 || captured != NULL;
+    draft->instances_are_known = captured != NULL;
+    HN_EACH(each, kernel->parameters)
+        draft->instances_are_known |=
+            each->given.end > 0 &&
+            (each->given.end < kernel->head.begin || each->given.begin > kernel->head.end);
     for (size_t i = 0; i < kernel->parameters.count; i++) {
         const struct hn_kernel_parameter *declared = &kernel->parameters.items[i];
-        struct hn_tokens item = draft->given[i].end > 0 ? draft->given[i] : declared->preset;
+        struct hn_tokens item = declared->given;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);
             bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            bool known = hn_draft_constant(draft, item, HN_OF_ALL, &preset) ||
-                         hn_draft_constant(draft, declared->preset, HN_OF_ALL, &preset) || boolean;
+            int64_t preset = hn_draft_constant(draft, item, HN_OF_ALL);
+            bool known = preset > INT64_MIN || boolean;
             if (known)
-                choose_values(value, boolean ? hn_boolean(preset != 0) : hn_integer(preset), false);
+                choose_values(value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
             else
                 choose_unknown(draft, value);
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s", declared->name,
@@ -552,7 +543,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
                                           known ? "" : "  # TODO: ", known ? "" : open_role);
     } else {
-        argument.value = size != NULL ? size->name : given != NULL ? given : "1";
+        argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
         if (size != NULL && size->begins != NULL)
             argument.todo = HN_DRAFT_LINE(
                 draft, "the source begins with %s and changes it before the launch", size->begins);
@@ -638,7 +629,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
-            hn_draft_constant(draft, macro->body, HN_OF_NOTHING, &number) && number >= least_size &&
+            (number = hn_draft_constant(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
             (guarded || (is_used(draft, macro->name, 3) &&
                          !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
@@ -694,7 +685,8 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     struct hn_value *values = hn_need_block(memory, draft->names.count, sizeof *values);
     struct hn_scope scope = {.names = names};
     HN_EACH(each, draft->names) {
-        if (of == HN_OF_NOTHING || (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES)))
+        if (of == HN_OF_NOTHING || each->made ||
+            (of != HN_OF_ALL && each->is_size != (of == HN_OF_SIZES)))
             continue;
         values[scope.name_count] = each->preset;
         HN_EACH(value, each->values)
@@ -709,6 +701,13 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
                 hn_expression_evaluate(expression, values, result, err) == HN_OK;
     hn_expression_destroy(expression);
     return holds;
+}
+
+int64_t hn_draft_number(const struct hn_draft *draft, const char *text, enum hn_draft_names of)
+{
+    struct hn_value value;
+    bool known = hn_draft_holds(draft, text, of, &value, NULL);
+    return known && value.type == HN_INTEGER ? value.integer : INT64_MIN;
 }
 
 enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)

@@ -24,6 +24,7 @@ struct hn_draft_name {
     bool told;               /* the size is what a launch passes, or the source's own */
     bool is_size, is_extent; /* is_extent: how much work there is; else some other number */
     bool frozen;             /* a size that is a macro of the source */
+    bool made;               /* a size that others make, as its name says: "(nx + 8)" */
     const char *begins;      /* "1", which the source changes before the launch; NULL: it does not */
     const char *passed;      /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
 };
@@ -68,7 +69,6 @@ struct hn_draft {
     HN_GROWING(struct hn_draft_part) parts;
 
     /* While it is made of a source. */
-    struct hn_tokens *given;             /* for each parameter of the template, by an instantiation or a launch; empty: by none */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
     struct hn_tokens *passed;            /* by it, for each argument */
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
@@ -128,6 +128,8 @@ const char *hn_draft_replace(const struct hn_draft *draft, const char *text, con
 enum hn_draft_names { HN_OF_NOTHING, HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
 bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,
                     struct hn_value *result, struct hn_error *err);
+/* Its whole number; INT64_MIN: it is none, or not known. */
+int64_t hn_draft_number(const struct hn_draft *draft, const char *text, enum hn_draft_names of);
 /* Appends that a block has no more threads than it may have, where that does not hold by itself. */
 void hn_draft_bound_threads(struct hn_draft *draft);
 
@@ -141,8 +143,8 @@ const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens);
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token);
 /* Whether the grid or the block that the kernel is launched with has the name. */
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
-/* Whether it is a whole number, at the default point, in which nothing else has a name of the config. */
-bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of, int64_t *number);
+/* The whole number that it is, where nothing else in it has a name of the config; INT64_MIN: it is none. */
+int64_t hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of);
 /* What is passed or allocated for an argument; NULL: nothing is known. */
 const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */

@@ -8,14 +8,6 @@
 /* A launch of the program in the place of what the source makes one guess: what was passed, block
  * and grid, and the contents of buffers before and after it. */
 
-/* At the default point; -1: it cannot be told. */
-static int64_t number_of(const struct hn_draft *draft, const char *text)
-{
-    struct hn_value value;
-    bool known = hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL);
-    return known && value.type == HN_INTEGER ? value.integer : -1;
-}
-
 static void set_preset(struct hn_draft_name *name, int64_t number)
 {
     name->preset = hn_integer(number);
@@ -35,7 +27,7 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
         struct hn_draft_name *own = *block != NULL ? hn_draft_find(draft, *block) : NULL;
         if (own != NULL)
             set_preset(own, head->block[axis]);
-        else if (number_of(draft, *block) != head->block[axis])
+        else if (hn_draft_number(draft, *block, HN_OF_ALL) != head->block[axis])
             *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
     }
     /* As many blocks as there were; fewer where each does more and none goes on by the grid. */
@@ -44,8 +36,8 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
         const char **grid = &draft->grid[axis], *by = strrchr(*grid != NULL ? *grid : "", ',');
         const char *work =
             by != NULL ? HN_DRAFT_TEXT(draft, "%.*s", (int)strlen(by) - 3, by + 2) : NULL;
-        int64_t each = goes_on ? 0 : number_of(draft, work);
-        if (number_of(draft, *grid) != head->grid[axis])
+        int64_t each = goes_on ? 0 : hn_draft_number(draft, work, HN_OF_ALL);
+        if (hn_draft_number(draft, *grid, HN_OF_ALL) != head->grid[axis])
             *grid = each > 0 && strncmp(*grid, "ceil_div(", 9) == 0
                         ? HN_DRAFT_TEXT(draft, "ceil_div(%d * %lld, %s)", head->grid[axis],
                                         (long long)each, work)
@@ -53,7 +45,8 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
     }
     /* Often a number for each thread. */
     const int bytes = head->shared_bytes, threads = head->block[0];
-    if (number_of(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0") != bytes)
+    if (hn_draft_number(draft, draft->shared_bytes != NULL ? draft->shared_bytes : "0",
+                        HN_OF_ALL) != bytes)
         draft->shared_bytes =
             bytes % threads == 0 && bytes <= 8 * threads
                 ? HN_DRAFT_TEXT(draft, "%d * %s", bytes / threads, draft->block[0])
@@ -81,7 +74,7 @@ static void take_buffer(const struct hn_draft *draft, const struct hn_capture_pa
                         struct hn_draft_argument *argument, struct hn_error *err)
 {
     const int64_t size = hn_type_bytes(argument->type), all = (int64_t)before->bytes / size;
-    int64_t count = number_of(draft, argument->count), changed = 0;
+    int64_t count = hn_draft_number(draft, argument->count, HN_OF_ALL), changed = 0;
     if (count > all || count < (told ? 1 : all)) {
         count = all;
         argument->count = HN_DRAFT_TEXT(draft, "%lld", (long long)all);

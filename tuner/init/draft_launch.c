@@ -111,13 +111,10 @@ void hn_draft_find_launch(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->arguments.count, sizeof *draft->passed);
-    draft->given = hn_need_block(&unit->memory, kernel->parameters.count + 1, sizeof *draft->given);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
-        bool angles = hn_at(unit, i + 1, "<");
         if (i == kernel->head.end || in_kernel(draft, i))
             continue;
-        if (angles && draft->given->end == 0)
-            split(unit, hn_inside(unit, i + 1), draft->given, kernel->parameters.count);
+        bool angles = hn_at(unit, i + 1, "<");
         read_launch(draft, i, angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
@@ -150,7 +147,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
     const struct hn_kernel *kernel = draft->kernel;
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
     for (size_t i = 0; i < kernel->parameters.count; i++)
-        if (strcmp(single(draft, draft->given[i]), name) == 0 &&
+        if (strcmp(single(draft, kernel->parameters.items[i].given), name) == 0 &&
             kernel->parameters.items[i].kind <= HN_PARAMETER_BOOLEAN)
             return draft->instances[i];
     for (size_t i = 0; i < kernel->arguments.count; i++) {
@@ -253,14 +250,9 @@ static const char *with_block(const struct hn_draft *draft, const char *text, in
     return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
 }
 
-bool hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of,
-                       int64_t *number)
+int64_t hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of)
 {
-    const char *text = hn_draft_translate(draft, tokens);
-    struct hn_value value;
-    bool holds = hn_draft_holds(draft, text, of, &value, NULL) && value.type == HN_INTEGER;
-    *number = holds ? value.integer : 0;
-    return holds;
+    return hn_draft_number(draft, hn_draft_translate(draft, tokens), of);
 }
 
 /* Of what configs understand. */
@@ -394,7 +386,6 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 {
     struct hn_tokens parts[3] = {{0}};
     const char *texts[3] = {"1", "1", "1"};
-    struct hn_value value;
     size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
     for (size_t axis = 0; axis < count; axis++) {
         /* What the block's number divides is divided by the block along the kernel's axis. */
@@ -405,14 +396,13 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         const char *text = hn_draft_translate(draft, parts[axis]);
         if (text != NULL && (strstr(text, "//") != NULL || strstr(text, "ceil_div") != NULL))
             text = with_block(draft, text, along);
-        if (!hn_draft_holds(draft, text, HN_OF_ALL, &value, NULL) || value.type != HN_INTEGER ||
-            value.integer > (grid ? INT32_MAX : 1024) ||
-            (value.integer < 1 && !(grid && has_size(draft, text))))
+        int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
+        if (number > (grid ? INT32_MAX : 1024) ||
+            (number < 1 && (number == INT64_MIN || !grid || !has_size(draft, text))))
             return false;
         /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
         const char *bound = grid ? NULL : find_bound(draft, (int)axis);
-        if ((bound != NULL && strcmp(text, bound) == 0) ||
-            (!grid && strncmp(text, "min(", 4) == 0 && has_size(draft, text)))
+        if ((bound != NULL && strcmp(text, bound) == 0) || (!grid && strncmp(text, "min(", 4) == 0))
             return false;
         texts[axis] = text;
     }
@@ -428,7 +418,6 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 static bool take_block(struct hn_draft *draft, bool *sized)
 {
     const char **block = draft->block;
-    struct hn_value bounds;
     draft->block_is_known = take(draft, false, block);
     *sized = draft->block_is_known && !is_number(block[0]);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
@@ -437,9 +426,8 @@ static bool take_block(struct hn_draft *draft, bool *sized)
             continue;
         draft->literal[axis] = strtoll(block[axis], NULL, 10);
         /* It may be what bounds the kernel at its default point. */
-        bool bound = flat && !is_number(draft->bounds) &&
-                     hn_draft_holds(draft, draft->bounds, HN_OF_PARAMETERS, &bounds, NULL) &&
-                     hn_value_number(&bounds) == (double)draft->literal[axis];
+        bool bound =
+            flat && hn_draft_number(draft, draft->bounds, HN_OF_PARAMETERS) == draft->literal[axis];
         block[axis] = bound
                           ? draft->bounds
                           : add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
@@ -449,20 +437,6 @@ static bool take_block(struct hn_draft *draft, bool *sized)
         if (!each->is_size)
             return draft->block_is_known;
     return false;
-}
-
-/* What the host calls n is n in the kernel, and has the value that it has there. */
-static const char *scalar_at(struct hn_draft *draft, size_t index, struct hn_value *value)
-{
-    struct hn_tokens given = value_of(draft, draft->passed[index], DEEPEST);
-    struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments.items[index].name);
-    const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
-    if (size != NULL && own != NULL && own->first.end > own->first.begin) {
-        given = own->first;
-        size->begins = hn_unit_text(draft->unit, given);
-    }
-    const char *text = hn_draft_translate(draft, given);
-    return hn_draft_holds(draft, text, HN_OF_ALL, value, NULL) ? text : NULL;
 }
 
 /* "n" of "n * sizeof(float)" or "sizeof(float) * n"; empty: it is something else. */
@@ -511,9 +485,18 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
 
 const char *hn_draft_given(struct hn_draft *draft, size_t index)
 {
-    if (!draft->kernel->arguments.items[index].pointer)
-        return scalar_at(draft, index, &(struct hn_value){0});
-    const char *count = hn_draft_translate(draft, allocated(draft, index));
+    const struct hn_kernel_argument *argument = &draft->kernel->arguments.items[index];
+    struct hn_tokens given = value_of(draft, draft->passed[index], DEEPEST);
+    struct hn_draft_name *size = hn_draft_find(draft, argument->name);
+    const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
+    if (size != NULL && own != NULL && own->first.end > own->first.begin) {
+        given = own->first;
+        size->begins = hn_unit_text(draft->unit, given);
+    }
+    const char *count =
+        hn_draft_translate(draft, argument->pointer ? allocated(draft, index) : given);
+    if (!argument->pointer)
+        return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
     HN_EACH(each, draft->names) {
         if (count == NULL || (constant && each->is_size && !each->told))
@@ -537,15 +520,18 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
 
 static void read_passed(struct hn_draft *draft)
 {
-    struct hn_value value;
     for (size_t i = 0; i < draft->kernel->arguments.count; i++) {
         struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments.items[i].name);
-        const char *text = size != NULL ? scalar_at(draft, i, &value) : NULL;
+        const char *text = size != NULL ? hn_draft_given(draft, i) : NULL;
+        int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (text == NULL || strcmp(text, size->name) == 0)
             continue;
-        size->told = value.type == HN_INTEGER && value.integer > 0;
-        if (size->told)
-            size->preset = value;
+        size->told = number > 0;
+        size->made |= size->told && has_size(draft, text) &&
+                      hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL);
+        if (size->made)
+            size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
+        size->preset = number > 0 ? hn_integer(number) : size->preset;
         if (strchr(text, '*') != NULL && text[strspn(text, "0123456789 *")] == '\0')
             size->passed = text;
     }
@@ -679,13 +665,11 @@ static void add_constraint(struct hn_draft *draft, const char *constraint)
 void hn_draft_bound_threads(struct hn_draft *draft)
 {
     const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
-    struct hn_value largest;
     for (int axis = 0; axis < draft->dimensions; axis++)
         threads = hn_times(draft->unit, threads, draft->block[axis]);
-    if (!hn_draft_holds(draft, threads, HN_OF_LARGEST, &largest, NULL) ||
-        (hn_value_number(&largest) <= hn_c_strtod(most, NULL) && strchr(threads, '*') == NULL))
-        return;
-    add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %s", threads, most));
+    if (hn_draft_number(draft, threads, HN_OF_LARGEST) > strtoll(most, NULL, 10) ||
+        strchr(threads, '*') != NULL)
+        add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %s", threads, most));
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
@@ -695,7 +679,8 @@ static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     for (size_t i = 0; i < draft->kernel->parameters.count; i++) {
-        const char *given = named(draft, single(draft, draft->given[i]), false);
+        const char *given =
+            named(draft, single(draft, draft->kernel->parameters.items[i].given), false);
         const char *own = draft->instances[i];
         if (given != NULL && draft->kernel->parameters.items[i].kind == HN_PARAMETER_NUMBER &&
             strcmp(given, own) != 0)
@@ -760,7 +745,6 @@ static void read_shared(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     const struct hn_tokens launch = draft->launch[HN_LAUNCH_SHARED];
     const char *sum = NULL;
-    struct hn_value most;
     const char *told = hn_draft_translate(draft, launch);
     told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
     /* A function that the kernel calls may have it. */
@@ -779,7 +763,7 @@ static void read_shared(struct hn_draft *draft)
         draft->shared_bytes = told != NULL ? told : "0";
         draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
     }
-    if (hn_draft_holds(draft, sum, HN_OF_LARGEST, &most, NULL) && hn_value_number(&most) > 49152)
+    if (hn_draft_number(draft, sum, HN_OF_LARGEST) > 49152)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
@@ -792,12 +776,12 @@ static void find_extents(struct hn_draft *draft)
         all = HN_DRAFT_TEXT(draft, "%s %s %s", all, bound != NULL ? bound : "",
                             draft->grid_is_known ? draft->grid[axis] : "");
     }
-    HN_EACH(size, draft->names) {
-        size->is_extent |= size->is_size && hn_text_find_word(all, size->name, strlen(size->name));
-    }
+    HN_EACH(size, draft->names)
+        size->is_extent |=
+            size->is_size && !size->made && hn_text_find_word(all, size->name, strlen(size->name));
     HN_EACH(size, draft->names)
         if (size->is_extent ||
-            (size->is_size && find_extent(draft, NULL, 0) == NULL &&
+            (size->is_size && !size->made && find_extent(draft, NULL, 0) == NULL &&
              !(size->told && draft->grid_is_known) && !hn_is_like(size->own, "pitch"))) {
             size->preset = size->told ? size->preset : hn_integer(0);
             size->is_extent = true;

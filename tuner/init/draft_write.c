@@ -74,7 +74,7 @@ static void fill_head(struct hn_draft *draft)
 static void fill_names(struct hn_draft *draft)
 {
     HN_EACH(each, draft->names) {
-        if (each->is_size)
+        if (each->is_size && !each->made)
             hn_text_printf(hn_draft_part(draft, "sizes", ", "), "%s: %lld", each->name,
                            (long long)each->preset.integer);
         if (each->frozen)

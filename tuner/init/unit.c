@@ -218,7 +218,9 @@ static void read_tokens(struct reading *reading)
 
 /* What names stand for. */
 
-const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at)
+/* Of several of a name the one that a structure has; NULL: of whichever. */
+static const struct hn_meaning *find_meaning(const struct hn_unit *unit, const char *name,
+                                             size_t at, const struct hn_meaning *of)
 {
     const struct hn_meaning *found = NULL;
     /* What a macro names is known where it is used. */
@@ -230,11 +232,26 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
         /* A function's name alone is something else. */
         bool function = !each->macro && each->parameters.begin > 0;
         other |= function && !is_one_of(hn_text_at(unit, at + 1), "(<");
+        other |= found != NULL && of != NULL && of->members.begin <= found->body.begin &&
+                 found->body.begin < of->members.end;
         if ((known || anywhere) && !other && strcmp(each->name, name) == 0 &&
             (found == NULL || each->scope.begin >= found->scope.begin))
             found = each;
     }
     return found;
+}
+
+const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at)
+{
+    const struct hn_meaning *of = NULL; /* "Policy::TILE" */
+    size_t word = hn_at(unit, at - 1, "::") ? at - 2 : SIZE_MAX;
+    for (int depth = 0; depth < 4 && word != SIZE_MAX; depth++) {
+        of = find_meaning(unit, hn_text_at(unit, word), word, NULL);
+        word = of != NULL && of->given ? of->body.begin : SIZE_MAX;
+        while (hn_at(unit, word + 1, "::"))
+            word += 2;
+    }
+    return find_meaning(unit, name, at, of);
 }
 
 /* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H. */
@@ -271,12 +288,14 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     while (hn_next(unit, &parameters, &parameter)) {
         size_t equals = hn_find(unit, parameter, "=");
         size_t end = equals < parameter.end ? equals : parameter.end;
+        bool function = hn_at(unit, end - 1, ")"); /* "float (*name)(int)" */
+        size_t name = function ? hn_find(unit, parameter, "*") + 1 : end - 1;
         if (!hn_next(unit, &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
         if (hn_at(unit, end - 1, "...")) /* all that are left */
             given.end = list.end;
         *HN_GROW(unit->meanings) = (struct hn_meaning){
-            .name = hn_text_at(unit, end - 1), .body = given, .scope = scope, .given = true};
+            .name = hn_text_at(unit, name), .body = given, .scope = scope, .given = true};
     }
 }
 
@@ -634,10 +653,10 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
                                                                     : HN_PARAMETER_NUMBER;
     if (kind == CXType_Enum)
         parameter->type = keep(reading, clang->getTypeSpelling(clang->getCanonicalType(type)));
-    /* All of it, also where clang does not know what it names. */
-    struct hn_tokens list = {name + 2, hn_inside(reading->unit, kernel->head.begin + 1).end};
-    if (hn_at(reading->unit, name + 1, "="))
-        hn_next(reading->unit, &list, &parameter->preset);
+    const struct hn_meaning *own =
+        hn_unit_meaning(reading->unit, parameter->name, kernel->body.begin);
+    if (own != NULL && own->body.begin < own->body.end)
+        parameter->given = own->body;
 }
 
 /* Declarations. */
@@ -673,7 +692,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
                                 .scope = outer,
                                 .parameters = hn_inside(unit, head.end + 1)};
     reading->function = (struct hn_tokens){head.end, whole.end};
-    if (!kernel && !device && cursor.kind == CXCursor_FunctionTemplate)
+    if (!device && cursor.kind == CXCursor_FunctionTemplate)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
     if (!kernel && !device)
         read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function);
@@ -730,7 +749,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
                   kind == CXCursor_EnumDecl || kind == CXCursor_ClassTemplate;
     bool alias = kind == CXCursor_TypeAliasDecl;
     bool named = (alias || kind == CXCursor_TypedefDecl) && hn_at(reading->unit, place, name);
-    struct hn_meaning type = {.name = name, .scope = reading->function, .given = named};
+    struct hn_meaning type = {
+        .name = name, .scope = reading->function, .given = named, .members = whole};
     type.space = local ? NULL : outer;
     if (named) /* "using N = float;", "typedef float N;" */
         type.body = alias ? (struct hn_tokens){place + 2, whole.end}

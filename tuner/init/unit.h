@@ -49,7 +49,7 @@ enum hn_parameter_kind { HN_PARAMETER_NUMBER, HN_PARAMETER_BOOLEAN, HN_PARAMETER
 struct hn_kernel_parameter {
     const char *name, *type;
     enum hn_parameter_kind kind;
-    struct hn_tokens preset; /* empty: none */
+    struct hn_tokens given; /* by the first instantiation, else its preset; empty: none */
 };
 
 struct hn_kernel {
@@ -66,6 +66,7 @@ struct hn_meaning {
     struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
     struct hn_tokens first;       /* what a variable began with that is changed by then; body is empty */
+    struct hn_tokens members;     /* of a structure */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
     bool pointer, real; /* a variable: a pointer, or of a type with fractions */
