@@ -3,8 +3,8 @@
 
 /* What a block found: the largest |x - r| up to the tolerance and where (nowhere: no two of the elements are numbers), the
  * largest |r|, the first place where one of the two is NaN or infinite and the other is not the same, how many other
- * elements are beyond the tolerance, how many of these are as they were poisoned, and the first place between rows that
- * is not as it was. */
+ * elements are beyond the tolerance, how many of these are as they were poisoned, the first place between rows that is
+ * not as it was, and how many elements zeros would be beyond the tolerance of. */
 struct hone_difference {
     double max_error;
     double max_reference;
@@ -13,6 +13,7 @@ struct hone_difference {
     u64 differing;
     u64 unwritten;
     u64 strayed;
+    u64 telling;
 };
 
 /* Which elements are compared and what of them: `written` has a bit for each element that is (null: all are), `poison`
@@ -44,6 +45,7 @@ DEVICE struct hone_difference join(struct hone_difference a, struct hone_differe
         a.strayed = b.strayed;
     a.differing += b.differing;
     a.unwritten += b.unwritten;
+    a.telling += b.telling;
     return a;
 }
 
@@ -67,6 +69,7 @@ DEVICE void note_error(struct hone_difference *own, const struct terms *terms, d
 {
     if (fabs(r) > own->max_reference)
         own->max_reference = fabs(r);
+    own->telling += LOOSE && fabs(r) > terms->tolerance;
     if (error > terms->tolerance) {
         own->differing++;
         if (LOOSE && bits == poison_bits(terms->element, terms->poison, terms->poisoned + at))
@@ -136,7 +139,7 @@ KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count,
                     double tolerance, const unsigned int *written, u64 poison, u64 poisoned, u64 rows, const void *before,
                     struct hone_difference *differences)
 {
-    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0, NOWHERE};
+    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0, NOWHERE, 0};
     struct terms terms = {tolerance, element, written, poison, poisoned};
     require_use(element, UNIFORM);
     if (!LOOSE && written != 0)

@@ -395,10 +395,9 @@ static void format_place(const struct hn_argument *argument, const struct hn_buf
 /* An output beside what is expected of it: how far apart they are, and how far they may be. */
 struct tally {
     struct hn_difference difference;
+    struct hn_difference within; /* where errors were counted */
     double tolerance;
-    uint64_t compared;
-    uint64_t differing; /* where errors were counted */
-    uint64_t unwritten, allowed;
+    uint64_t compared, allowed;
 };
 
 /* How far apart they are, and how many, where that says more than the first of them. */
@@ -406,19 +405,19 @@ static void format_tally(const struct tally *tally, char *text, size_t size)
 {
     int length = snprintf(text, size, ": an error of %.3g, more than the tolerance of %.3g",
                           tally->difference.max_error, tally->tolerance);
-    if (tally->differing == 0 || tally->compared < 2)
+    if (tally->within.differing == 0 || tally->compared < 2)
         return;
     length += snprintf(text + length, size - (size_t)length,
-                       "; %" PRIu64 " of %" PRIu64 " elements differ%s", tally->differing,
-                       tally->compared, tally->differing == 1 ? "s" : "");
+                       "; %" PRIu64 " of %" PRIu64 " elements differ%s", tally->within.differing,
+                       tally->compared, tally->within.differing == 1 ? "s" : "");
     char *end = text + length;
     size_t left = size - (size_t)length;
-    if (tally->allowed > 0 && tally->differing > tally->allowed)
+    if (tally->allowed > 0 && tally->within.differing > tally->allowed)
         snprintf(end, left, ", and 'mismatches' allows %" PRIu64, tally->allowed);
     else if (tally->allowed > 0)
         snprintf(end, left, ", %" PRIu64 " of them never written, which 'mismatches' never allows",
-                 tally->unwritten);
-    else if (tally->differing * 1000 <= tally->compared)
+                 tally->within.unwritten);
+    else if (tally->within.differing * 1000 <= tally->compared)
         snprintf(end, left, " (where so few may: 'mismatches' in compare)");
 }
 
@@ -611,6 +610,7 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
             all.strayed = one->strayed;
         all.differing += one->differing;
         all.unwritten += one->unwritten;
+        all.telling += one->telling;
     }
     return all;
 }
@@ -627,9 +627,9 @@ static bool count_differing(const struct check *check, size_t i, struct tally *t
     struct hn_difference within = difference_of(check, i);
     size_t size = hn_element_size(check->plan->arguments[i].element);
     uint64_t by_chance = size > 2 ? 0 : 3 + within.differing / 16;
-    tally->differing = within.differing;
-    tally->unwritten = within.unwritten;
+    tally->within = within;
     check->record->verdict.differed += within.differing;
+    check->record->verdict.empty += within.telling <= tally->allowed;
     if (within.differing == 0 || within.differing > tally->allowed || within.unwritten > by_chance)
         return true;
     tally->difference = within;

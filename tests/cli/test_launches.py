@@ -47,6 +47,13 @@ class Launches(double.Case):
             said("partly verified", self.hone("cache", "list").stdout)
             said("\n *              partly: of an output zeros or what it held would pass\n", self.hone("export", "scale").stdout)
 
+    def test_so_few_numbers_may_all_differ(self):
+        config = self.folder / "border.yaml"
+        self.spoil(config, "{name: x, type: float32, count: n}", "{name: x, type: float32, count: n, fill: 'skewed(2, 0.98)'}")
+        for old, allowed, said in (("100000", "4", self.assertNotIn), ("4", "1000", self.assertIn)):
+            self.spoil(config, f"ALLOWED: [0, 3, {old}]", f"ALLOWED: [0, 3, {allowed}]")
+            said("zeros or what it held would pass", self.hone("tune", config, "--quiet", "-s", f"FAULT=3,ALLOWED={allowed}").stdout)
+
     def test_what_is_left_as_it_was_tells_little(self):
         """A kernel that adds nothing to what it found is as right as one that does nothing."""
         config = self.folder / "accumulate.yaml"
