@@ -552,7 +552,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  BLOCK: [128, 256, 512]\n", "  ITEMS: [4, 8, 16]\n", "override: {BLOCK: constexpr, ITEMS: constexpr}", "  block: [BLOCK]\n",
                   '"ceil_div(n, BLOCK * ITEMS)"'), ("BINS", "WARPS", "LANES")),
                 ("#define ITEMS 4\nconstexpr int kItems = ITEMS;\ntemplate <int I = kItems, int W = 32 / 2> __global__ void k(float *x) { x[I] = W; }",
-                 ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I\n", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W\n"), ()),
+                 ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I\n", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W; TODO: which values? It may be a size\n"), ()),
                 ("#define image_width 4096\n#define image_height 2048\n#define other_height 4096\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"
                  "#ifndef block_size_z\n#define block_size_z 1\n#endif\n__constant__ float d_filter[5 * 5]; __constant__ T odd;\n"
                  "__global__ void k(float *out) { int x = blockIdx.x * block_size_x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;"
@@ -614,6 +614,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f() { const int width = 1000, height = 500, pitch = (width + 31) / 32 * 32; float *x; cudaMalloc(&x, sizeof(float) * pitch * height);\n"
                  " k<<<dim3((width + 63) / 64, height), 64>>>(x, width, height, pitch); }",
                  ("problem: {width: 1000, height: 500}\n", "count: ((width + 31) // 32 * 32) * height", "{name: pitch, type: int32, value: (width + 31) // 32 * 32}"), ()),
+                ("__global__ void k(float *x, int w, int h, int pitch) { int i = blockIdx.x * 64 + threadIdx.x; if (i < w) x[blockIdx.y * pitch + i] = h; }\n"
+                 "void f(float *x) { const int w = 1000; k<<<dim3((w + 63) / 64, 500), 64>>>(x, w, 500, w); }",
+                 ("problem: {w: 1000, h: 500}\n", "{name: pitch, type: int32, value: w}"), ()),
+                # A template's number that sounds like a size may be no choice.
+                ("template <int LOG2N> __global__ void k(float *x) { x[(blockIdx.x << LOG2N) + threadIdx.x] = 1; }\nvoid f(float *x) { k<8><<<64, 256>>>(x); }",
+                 ("TUNE_LOG2N: [2, 4, 8, 16, 32]  # the template's LOG2N; TODO: which values? It may be a size\n",), ()),
                 # A policy's own number, whatever others of that name there are.
                 ("struct Narrow { static constexpr int TILE = 32; };\nstruct Wide : Narrow { static constexpr int TILE = 64; };\n"
                  "template <class P> __global__ void k(float *x, int n) { int i = blockIdx.x * P::TILE + threadIdx.x; if (i < n) x[i] = 1; }\n"

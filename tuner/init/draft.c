@@ -318,8 +318,10 @@ static void choose_template(struct hn_draft *draft)
                 choose_values(value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
             else
                 choose_unknown(draft, value);
-            value->comment = HN_DRAFT_LINE(draft, "the template's %s%s", declared->name,
-                                           known ? "" : "; TODO: which values?");
+            bool sized = hn_is_like(declared->name, "extent");
+            value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
+                                           known && !sized ? "" : "; TODO: which values?",
+                                           sized ? " It may be a size" : "");
             draft->instances[i] = value->name;
         } else if (declared->kind == HN_PARAMETER_TYPE) {
             struct hn_kernel_argument own = draft->unit->functor;

@@ -493,26 +493,26 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         given = own->first;
         size->begins = hn_unit_text(draft->unit, given);
     }
-    const char *count =
-        hn_draft_translate(draft, argument->pointer ? allocated(draft, index) : given);
+    const char *count = hn_draft_translate(draft, argument->pointer ? allocated(draft, index)
+                                                                    : draft->passed[index]);
+    if (!argument->pointer && (count == NULL || hn_draft_find(draft, count) == size))
+        count = hn_draft_translate(draft, given); /* of no other argument */
     if (!argument->pointer)
         return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
     HN_EACH(each, draft->names) {
         if (count == NULL || (constant && each->is_size && !each->told))
             return NULL; /* of sizes that are guessed a constant may be too small */
-        struct hn_value most = hn_integer(-1), elements;
+        int64_t most = -1;
         const char *open = count;
         /* Enough for all points, whose buffers are the same. */
         for (size_t i = 0; is_numeric(each) && i < each->values.count; i++) {
             const char *at = hn_draft_replace(
                 draft, open, each->name,
                 HN_DRAFT_TEXT(draft, "%lld", (long long)each->values.items[i].integer));
-            if (hn_draft_holds(draft, at, HN_OF_ALL, &elements, NULL) &&
-                hn_value_compare(&elements, &most) > 0) {
-                most = elements;
-                count = at;
-            }
+            int64_t elements = hn_draft_number(draft, at, HN_OF_ALL);
+            count = elements > most ? at : count;
+            most = elements > most ? elements : most;
         }
     }
     return count;

@@ -268,7 +268,7 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
 }
 
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
- * "run<128>(x)" is 128, or what N is preset to. */
+ * "run<128>(x)" is 128, or what N is preset to; "op" is that of "float (*op)(int)". */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
                        struct hn_tokens scope)
 {
@@ -288,8 +288,7 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     while (hn_next(unit, &parameters, &parameter)) {
         size_t equals = hn_find(unit, parameter, "=");
         size_t end = equals < parameter.end ? equals : parameter.end;
-        bool function = hn_at(unit, end - 1, ")"); /* "float (*name)(int)" */
-        size_t name = function ? hn_find(unit, parameter, "*") + 1 : end - 1;
+        size_t name = hn_at(unit, end - 1, ")") ? hn_find(unit, parameter, "*") + 1 : end - 1;
         if (!hn_next(unit, &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
         if (hn_at(unit, end - 1, "...")) /* all that are left */
