@@ -620,6 +620,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A template's number that sounds like a size may be no choice.
                 ("template <int LOG2N> __global__ void k(float *x) { x[(blockIdx.x << LOG2N) + threadIdx.x] = 1; }\nvoid f(float *x) { k<8><<<64, 256>>>(x); }",
                  ("TUNE_LOG2N: [2, 4, 8, 16, 32]  # the template's LOG2N; TODO: which values? It may be a size\n",), ()),
+                # What the source asserts of its choices.
+                ("#define TILE 32\n#define ROWS 8\nstatic_assert(TILE % ROWS == 0, \"whole steps\");\n"
+                 "__global__ void k(float *x) { __shared__ float t[TILE]; t[threadIdx.x] = ROWS; x[threadIdx.x] = t[0]; }", ("  - TILE % ROWS == 0\n",), ()),
                 # A policy's own number, whatever others of that name there are.
                 ("struct Narrow { static constexpr int TILE = 32; };\nstruct Wide : Narrow { static constexpr int TILE = 64; };\n"
                  "template <class P> __global__ void k(float *x, int n) { int i = blockIdx.x * P::TILE + threadIdx.x; if (i < n) x[i] = 1; }\n"
@@ -987,9 +990,9 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         self.assertNotIn("OTHER", draft)
 
     def test_headers_that_are_not_there(self):
-        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
+        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <mpi.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
-        self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
+        self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <mpi.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
         source = self.write("k.cu", "__global__ void k(const float *a, int n) { }")

@@ -845,9 +845,9 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
         const char *folder = hn_need_format(&unit->memory, "%.*s", (int)strcspn(kept, "/"), kept);
-        /* Those of CUDA's samples lie in no folder. */
+        /* Those of CUDA's samples and some others lie in no folder. */
         bool theirs = main && hn_at(unit, used, "<") &&
-                      (strlen(folder) < strlen(kept) || strncmp(kept, "helper_", 7) == 0) &&
+                      (strlen(folder) < strlen(kept) || hn_is_like(kept, "flat")) &&
                       !hn_is_like(folder, "folder");
         reading->foreign |= !main || own;
         if ((own || theirs) && strstr(unit->absent, kept) == NULL)
