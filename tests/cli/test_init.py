@@ -620,6 +620,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A template's number that sounds like a size may be no choice.
                 ("template <int LOG2N> __global__ void k(float *x) { x[(blockIdx.x << LOG2N) + threadIdx.x] = 1; }\nvoid f(float *x) { k<8><<<64, 256>>>(x); }",
                  ("TUNE_LOG2N: [2, 4, 8, 16, 32]  # the template's LOG2N; TODO: which values? It may be a size\n",), ()),
+                # A field by its address is the size that it is passed as.
+                ("struct plan { int batch; };\ntemplate <int T> __global__ void k(float *x, int batch) { for (int i = threadIdx.x; i < batch; i += T) x[blockIdx.x * 64 + i] = 1; }\n"
+                 "void f(const plan *p, float *x) { k<128><<<p->batch, 128>>>(x, p->batch); }", ("  grid: [batch]\n",), ()),
                 # What the source asserts of its choices.
                 ("#define TILE 32\n#define ROWS 8\nstatic_assert(TILE % ROWS == 0, \"whole steps\");\n"
                  "__global__ void k(float *x) { __shared__ float t[TILE]; t[threadIdx.x] = ROWS; x[threadIdx.x] = t[0]; }", ("  - TILE % ROWS == 0\n",), ()),

@@ -114,8 +114,7 @@ void hn_draft_find_launch(struct hn_draft *draft)
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
         if (i == kernel->head.end || in_kernel(draft, i))
             continue;
-        bool angles = hn_at(unit, i + 1, "<");
-        read_launch(draft, i, angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
+        read_launch(draft, i, hn_at(unit, i + 1, "<") ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
             if (!alias->macro && alias->body.begin <= i && i < alias->body.end)
@@ -221,7 +220,7 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
 
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token)
 {
-    const char *dot = strchr(name, '.'), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
+    const char *dot = strpbrk(name, ".>"), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
     const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name, token);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
     bool of_block = hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block);

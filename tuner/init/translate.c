@@ -147,7 +147,7 @@ static const char *call(const struct translation *translation, size_t at, struct
                                           whole, slash + 4);
 }
 
-/* What a name, or "block.x", stands for. */
+/* What a name, "block.x" or "plan->batch" stands for. */
 static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
     const struct hn_meaning *meaning = hn_unit_meaning(translation->draft->unit, name, at);
@@ -171,7 +171,8 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     bool bracket = hn_at(unit, at, "(");
     size_t open = bracket ? at : at + 1;
     open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
-    bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ".");
+    bool called = hn_at(unit, open, "(");
+    bool member = hn_at(unit, at + 1, ".") || hn_at(unit, at + 1, "->");
     size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
     char name[160], *end;
     int64_t number;
@@ -192,7 +193,7 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         hn_text_printf(text, "%.15g", hn_c_strtod(word, &end));
         return hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0' ? at + 1 : 0;
     }
-    snprintf(name, sizeof name, "%.60s%s%.60s", word, member ? "." : "",
+    snprintf(name, sizeof name, "%.60s%.2s%.60s", word, member ? hn_text_at(unit, at + 1) : "",
              member ? hn_text_at(unit, at + 2) : "");
     value = bracket  ? translate(translation, hn_inside(unit, at))
             : called ? call(translation, at, hn_inside(unit, open))
