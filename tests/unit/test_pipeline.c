@@ -226,7 +226,7 @@ TEST(plans_with_pipelines_read_back)
 
 TEST(too_much_managed_memory_is_refused)
 {
-    setenv("HONE_DOUBLE_MEMORY", "5000000", 1);
+    setenv("HONE_DOUBLE_MEMORY", "3165000", 1);
     bench_fixture_start(&smooth, HN_COLD);
     struct hn_record record ENDED_BY(hn_record_finish) =
         evaluate("HOST_MEMORY=managed", &verify_only);
