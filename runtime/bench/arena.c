@@ -100,7 +100,8 @@ static uint64_t lay_out(struct hn_arena *arena, bool dynamic, CUdeviceptr base)
     return hn_arena_align(end + HN_GUARD_BYTES);
 }
 
-/* The same of all that is in the block: pristine copies and the flush buffer follow. */
+/* The same of all that is in the block: pristine copies, as aligned as the buffers, so that equal
+ * contents have equal checksums, and the flush buffer follow. */
 static uint64_t lay_out_block(struct hn_arena *arena, CUdeviceptr base)
 {
     uint64_t end = arena->argument_bytes = lay_out(arena, false, base);
@@ -108,8 +109,8 @@ static uint64_t lay_out_block(struct hn_arena *arena, CUdeviceptr base)
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         if (arena->plan->arguments[i].role != HN_ROLE_INOUT)
             continue;
-        arena->buffers[i].contents = base + end;
-        end = hn_arena_align(end + arena->buffers[i].bytes);
+        arena->buffers[i].contents = base + end + arena->buffers[i].align % HN_MOST_ALIGN;
+        end = hn_arena_align(end + HN_MOST_ALIGN + arena->buffers[i].bytes);
     }
     arena->flush = base + end;
     return hn_arena_align(end + arena->flush_bytes);

@@ -57,7 +57,7 @@ class Launches(double.Case):
     def test_what_is_left_as_it_was_tells_little(self):
         """A kernel that adds nothing to what it found is as right as one that does nothing."""
         config = self.folder / "accumulate.yaml"
-        for old, new, said in (("", "", self.assertNotIn), ("uniform(-1, 1)", "constant(0)", self.assertIn)):
+        for old, new, said in (("", "", self.assertNotIn), ("uniform(-1, 1)", "constant(0)", self.assertIn), ("role: inout", "role: inout, align: 4", self.assertIn)):
             self.spoil(config, old, new)
             said("what it held would pass", self.hone("tune", config, "--quiet").stdout)
 
