@@ -61,7 +61,7 @@ class Several(double.Case):
         lock, = self.folder.glob("hone-GPU-*.lock")
         with open(lock) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events)
+            process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "1", "--events", self.events)
             time.sleep(2)
             self.assertIsNone(process.poll())
             self.assertEqual(self.read_events(), [])
@@ -71,7 +71,7 @@ class Several(double.Case):
 
     def test_turns_in_the_middle(self):
         self.cheap_config(8, 16)
-        process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "0.5", "--events", self.events, HONE_DOUBLE_WAIT_US="1000")
+        process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "1", "--events", self.events, HONE_DOUBLE_WAIT_US="1000")
         self.wait_for_events(10, process)
         lock, = self.folder.glob("hone-GPU-*.lock")
         with open(lock) as file:
