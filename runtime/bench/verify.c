@@ -424,11 +424,10 @@ static void format_tally(const struct tally *tally, char *text, size_t size)
 static void report_difference(const struct check *check, size_t i, const struct tally *tally)
 {
     const struct hn_argument *argument = &check->plan->arguments[i];
-    const struct hn_difference *difference = &tally->difference;
     char found[40], expected[40], place[96], number[240] = "";
     unsigned char found_bytes[8] = {0}, expected_bytes[8] = {0};
-    bool misplaced = difference->misplaced != UINT64_MAX;
-    uint64_t index = misplaced ? difference->misplaced : difference->worst;
+    bool misplaced = tally->difference.misplaced != UINT64_MAX;
+    uint64_t index = misplaced ? tally->difference.misplaced : tally->difference.worst;
     uint64_t offset = place_of(check, i, index);
     HN_CALL(check->arena->context, cuMemcpyDtoH,
             (found_bytes, found_at(check, i) + offset, hn_element_size(argument->element)),
