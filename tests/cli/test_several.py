@@ -17,12 +17,25 @@ class Several(double.Case):
         events = self.folder / f"events{number}.jsonl"
         return self.start("tune", self.config, "--quiet", "--full", "--jobs", "1", "--events", events, *arguments), events
 
+    def hold_gpu(self):
+        """Nobody measures before the file that this returns is closed."""
+        done, = self.tune("-s", "BLOCK=1,ITEMS=1", "--cache", self.folder / "first.db")
+        self.assertEqual(done["outcomes"], {"ok": 1})
+        lock, = self.folder.glob("hone-GPU-*.lock")
+        file = open(lock)
+        self.addCleanup(file.close)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
     def test_one_cache(self):
         """Two that search one problem in different orders, two with a problem of their own."""
         self.cheap_config(-(-RECORDS * 2 // 16), 16)
         problems = (64, 64, 65, 66)
         budget = ["--strategy", "random", "--budget", RECORDS]
-        tuners = [self.start_tuner(i, *budget, "--seed", i + 1, "-p", f"n={n}") for i, n in enumerate(problems)]
+        with self.hold_gpu():  # until all have read the cache: what it has is not measured again
+            tuners = [self.start_tuner(i, *budget, "--seed", i + 1, "-p", f"n={n}") for i, n in enumerate(problems)]
+            for process, events in tuners:
+                self.wait_for(lambda: events.exists() and '"start"' in events.read_text() or process.poll(), "it has begun")
         for process, _ in tuners:
             output, errors = process.communicate(timeout=600)
             self.assertEqual((process.returncode, errors), (0, ""))
@@ -56,11 +69,7 @@ class Several(double.Case):
     def test_turns(self):
         """While another holds the GPU nothing is measured, and no time limit runs."""
         self.cheap_config(4, 4)
-        done, = self.tune("-s", "BLOCK=1,ITEMS=1", "--cache", self.folder / "first.db")
-        self.assertEqual(done["outcomes"], {"ok": 1})
-        lock, = self.folder.glob("hone-GPU-*.lock")
-        with open(lock) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with self.hold_gpu():
             process = self.start("tune", self.config, "--quiet", "--full", "--run-timeout", "1", "--events", self.events)
             time.sleep(2)
             self.assertIsNone(process.poll())
