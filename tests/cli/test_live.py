@@ -486,6 +486,13 @@ class Replay(double.Case):
         self.assertGreater(now["median_us"], 1.19 * recorded["median_us"])
         self.assertEqual(self.replayed(**self.paces(1.2, 1.2, 1.2))[0], "holds")
 
+    def test_no_other_process_comes_up(self):
+        """The race is the verdict then, and what comes behind it goes on."""
+        paces = self.paces(1, *20 * [-1])
+        done, = self.tune("--cache", self.folder / "other.db", **paces)
+        self.assertGreater(done["outcomes"]["ok"], 0)
+        self.assertIsNotNone(done["best"])
+
     def test_slower_in_most_processes(self):
         result = self.replay(expect=4, **self.paces(1.08, 0.9, *5 * [1.08]))
         self.assertRegex(result.stdout, r"then      2 processes: \S+ us \(\S+ to \S+\), copy \d+ GB/s, SM 1980 MHz\n"

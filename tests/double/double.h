@@ -22,7 +22,8 @@
  *   HONE_DOUBLE_NO_L2=1       nothing of the L2 cache can be set aside
  *   HONE_DOUBLE_CAPTURING=1   streams are being captured, as far as who asks is told; looked up when somebody asks
  *   HONE_DOUBLE_LATE=1        kernels of all but the first stream run as late as they may; there is no time then
- *   HONE_DOUBLE_PACES=FILE    a line for each process, how much longer its kernels take; it takes the first one away
+ *   HONE_DOUBLE_PACES=FILE    a line for each process, how much longer its kernels take, or below 0: the driver does not come up; it
+ *                             takes the first one away
  * They are read by cuInit. */
 
 enum { DOUBLE_MAX_PARAMETERS = 64, DOUBLE_MAX_NAMES = 64, DOUBLE_MAX_TABLE = 16, DOUBLE_MAX_GLOBALS = 16 };

@@ -176,6 +176,8 @@ CUresult CUDAAPI cuInit(unsigned int flags)
     state.initialised = true;
     current = NULL;
     ENTER();
+    if (state.device.pace < 0)
+        return CUDA_ERROR_UNKNOWN;
     return flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -64,13 +64,6 @@ static bool overlaps(const struct hn_session *session, size_t number, double mer
     return fabs(merit_of(session, number) - merit) <= reach * fabs(merit);
 }
 
-/* Whether who asked for the session wants it to race with the best. */
-static bool is_within(const struct hn_session *session, size_t number, double merit)
-{
-    return session->options.race_within > 0 &&
-           merit_of(session, number) - merit <= session->options.race_within * fabs(merit);
-}
-
 static bool is_before(const struct hn_session *session, size_t a, size_t b)
 {
     double own = merit_of(session, a), other = merit_of(session, b);
@@ -124,8 +117,9 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
         return 0;
     hn_session_record(session, numbers[0], &best, err);
     double merit = merit_of(session, numbers[0]);
+    double highest = merit + session->options.race_within * fabs(merit);
     while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
-                             is_within(session, numbers[count], merit)))
+                             merit_of(session, numbers[count]) <= highest))
         count++;
     hn_record_finish(&best);
     return invite_winner(session, numbers, count);
@@ -155,12 +149,13 @@ static bool challenges(const struct hn_session *session, size_t number, size_t r
                        const struct hn_timing *timing, double race_time, bool has_room)
 {
     const struct hn_result *result = result_at(session, number);
-    double merit = merit_of(session, raced);
+    double merit = merit_of(session, raced), asked = session->options.race_within;
     double lead = (merit - merit_of(session, number)) / fabs(merit);
     double shift = race_shift + timing->resolution_us / timing->median_us;
     if (result->outcome != HN_OUTCOME_OK || result->final)
         return false;
-    if (is_within(session, number, merit) && has_room)
+    /* Who asked for the session may want such as these to race. */
+    if (has_room && asked > 0 && -lead <= asked)
         return true;
     if (lead < 0 && !overlaps(session, number, merit, timing))
         return false;
@@ -627,6 +622,17 @@ static void weigh(struct finals *finals, bool decides, struct hn_error *err)
     }
 }
 
+/* False: it could not be done. A tune without time for it, or where no worker comes up, does
+ * without. */
+static bool run_beside(struct hn_session *session, struct hn_run *run, struct hn_error *err)
+{
+    struct hn_error reason = {.status = HN_OK};
+    session->backend->kind->run(session->backend, run, &reason);
+    if (hn_failed(&reason) && reason.status != HN_ERUN && hn_session_left_ms(session) > 0)
+        *err = reason;
+    return !hn_failed(&reason);
+}
+
 /* The parts of the best pipeline alone, or a copy of as much as the best kernel moves: a plan says
  * how much that is by a metric named bytes. */
 static void measure_beside(struct finals *finals, struct hn_error *err)
@@ -644,12 +650,12 @@ static void measure_beside(struct finals *finals, struct hn_error *err)
     struct hn_run run = {.kind = HN_RUN_COPY, .bytes = moved / 2};
     if (moved < 2)
         return;
-    session->backend->kind->run(session->backend, &run, err);
+    run_beside(session, &run, err);
     session->state.copy_gb_per_s = run.gb_per_s;
 }
 
-/* The best again in processes that begin anew: none can tell of itself how much they differ. A tune
- * without time for one, or where none comes up, does without; one that fails is the verdict. */
+/* The best again in processes that begin anew: none can tell of itself how much they differ. One
+ * that fails is the verdict. */
 static void measure_processes(struct finals *finals, struct hn_record *verdict,
                               struct hn_error *err)
 {
@@ -659,24 +665,21 @@ static void measure_processes(struct finals *finals, struct hn_record *verdict,
     struct hn_run run = {.kind = HN_RUN_MEASURE, .racers = &best, .racer_count = 1, .anew = true};
     struct hn_timing *timing = &flight->record.timing;
     double medians_us[PROCESSES_MOST];
-    struct hn_error reason = {.status = HN_OK};
+    bool came = true;
     if (hn_failed(err) || session->options.brief || session->task->plan->program != NULL)
         return;
     hn_session_show(session, "measuring the best in other processes");
-    while (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK &&
-           hn_session_left_ms(session) > process_ms) {
+    while (came && verdict->outcome == HN_OUTCOME_OK && hn_session_left_ms(session) > process_ms) {
         bool alike = timing->slowest_us <= processes_alike * timing->fastest_us;
         if (timing->processes >= (alike ? PROCESSES_LEAST : PROCESSES_MOST))
             break;
         hn_record_finish(verdict);
         best.record = (struct hn_record){0};
-        session->backend->kind->run(session->backend, &run, &reason);
+        came = run_beside(session, &run, err);
         *verdict = best.record;
-        if (!hn_failed(&reason) && verdict->outcome == HN_OUTCOME_OK)
+        if (came && verdict->outcome == HN_OUTCOME_OK)
             hn_timing_add_process(timing, &verdict->timing, medians_us);
     }
-    if (hn_failed(&reason) && reason.status != HN_ERUN && hn_session_left_ms(session) > 0)
-        *err = reason;
 }
 
 /* The best is audited, and launched again and again, each time compared. HN_OUTCOME_OK: it passed;

@@ -59,12 +59,6 @@ static struct hn_card_job take_job(struct hn_card_job *job)
     return taken;
 }
 
-/* Whoever is free next starts it; it is taken over. */
-static void hand_back(struct hn_live *live, struct hn_card_job *job)
-{
-    *HN_NEXT(live->returned, live->returned_count) = take_job(job);
-}
-
 /* Starts an evaluation, which the card takes over. */
 static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct hn_card_job *job,
                              struct hn_error *err)
@@ -120,7 +114,7 @@ void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct
     if (card != NULL)
         begin_evaluation(live, card, &job, err);
     else if (!hn_failed(err))
-        hand_back(live, &job);
+        *HN_NEXT(live->returned, live->returned_count) = take_job(&job);
     hn_card_job_finish(&job);
 }
 
@@ -243,7 +237,7 @@ static void give_back(struct hn_live *live, struct hn_card *card)
 {
     hn_card_drop(card);
     if (card->evaluating)
-        hand_back(live, &card->job);
+        *HN_NEXT(live->returned, live->returned_count) = take_job(&card->job);
     card->evaluating = false;
 }
 
@@ -364,6 +358,8 @@ bool hn_live_ask(struct hn_live *live, struct hn_message *message, double timeou
             return true;
     }
     live->asks = false;
+    if (hn_failed(err)) /* or it would be at that request for ever */
+        hn_card_drop(live->workers->lead);
     hn_message_finish(&result->message);
     hn_message_finish(message);
     return false;
