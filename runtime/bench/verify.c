@@ -623,12 +623,10 @@ static bool count_differing(const struct check *check, size_t i, struct tally *t
     hn_arena_read_results(check->arena, check->err);
     if (hn_failed(check->err))
         return false;
-    struct hn_difference within = difference_of(check, i);
+    const struct hn_difference within = tally->within = difference_of(check, i);
     size_t size = hn_element_size(check->plan->arguments[i].element);
     uint64_t by_chance = size > 2 ? 0 : 3 + within.differing / 16;
-    tally->within = within;
     check->record->verdict.differed += within.differing;
-    check->record->verdict.empty += within.telling <= tally->allowed;
     if (within.differing == 0 || within.differing > tally->allowed || within.unwritten > by_chance)
         return true;
     tally->difference = within;
@@ -653,10 +651,11 @@ static void judge_output(const struct check *check, size_t i)
     if (output->compared > 0 && difference->worst == UINT64_MAX)
         check->outputs->silent = i;
     evaluate_limits(check, i, &tally);
-    verdict->empty += output->largest <= tally.tolerance || !output->changed;
     bool wrong = difference->misplaced != UINT64_MAX;
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
         wrong = count_differing(check, i, &tally);
+    verdict->empty += output->largest <= tally.tolerance || !output->changed ||
+                      (tally.within.differing > 0 && tally.within.telling <= tally.allowed);
     if (hn_failed(check->err))
         return;
     double ratio = difference->max_error == 0.0 ? 0.0 : difference->max_error / tally.tolerance;
