@@ -666,8 +666,8 @@ void hn_draft_bound_threads(struct hn_draft *draft)
     const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
     for (int axis = 0; axis < draft->dimensions; axis++)
         threads = hn_times(draft->unit, threads, draft->block[axis]);
-    if (hn_draft_number(draft, threads, HN_OF_LARGEST) > strtoll(most, NULL, 10) ||
-        strchr(threads, '*') != NULL)
+    int64_t largest = hn_draft_number(draft, threads, HN_OF_LARGEST);
+    if (largest > strtoll(most, NULL, 10) || (largest > 0 && strchr(threads, '*') != NULL))
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %s", threads, most));
 }
 
