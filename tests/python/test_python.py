@@ -276,9 +276,10 @@ def best_time(config: str) -> float:
         self.assertEqual(_reference._as_type(numpy.int8([-1]), "float8_e4m3").tobytes(), b"\xff")
 
     def test_a_reference_of_several_problems(self):
-        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512]"))
-        result = hone.tune("scale.yaml", restrict=ONLY, reference=lambda inputs: 2.5 * inputs["x"])
-        self.assertEqual([tuning.best.verification for tuning in result], ["verified"] * 2)
+        """Files are told apart by the problems' values, fractions too, as the command writes them: 1e+02."""
+        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512], factor: [2.5, 100.0]").replace("value: 2.5", "value: factor"))
+        result = hone.tune("scale.yaml", restrict=ONLY, reference=lambda inputs: inputs.problem["factor"] * inputs["x"])
+        self.assertEqual([tuning.best.verification for tuning in result], ["verified"] * 4)
 
     def test_what_goes_wrong_says_why(self):
         with self.assertRaisesRegex(hone.CommandError, "^cannot open 'nowhere.yaml'|/nowhere.yaml'") as failed:

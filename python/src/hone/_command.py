@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -25,6 +26,9 @@ def text_of(value: Value) -> str:
         return plain
     if not isinstance(plain, (int, float)):
         raise TypeError(f"found {plain!r:.80} as a value, expected a number, a boolean or a word")
+    if isinstance(plain, float) and math.isfinite(plain):  # as the command writes it, also into names of files: 100.0 is 1e+02
+        short = next(text for digits in range(1, 18) if float(text := f"{plain:.{digits}g}") == plain)
+        return short if "." in short or "e" in short else short + ".0"
     return str(plain).lower() if isinstance(plain, bool) else repr(plain)
 
 
