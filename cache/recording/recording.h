@@ -43,6 +43,9 @@ enum hn_status hn_recording_save(const char *path, const struct hn_recording *re
  * Nothing reads it back. */
 enum hn_status hn_recording_save_t4(const char *path, const struct hn_recording *recording, struct hn_error *err);
 void hn_recording_finish(struct hn_recording *recording);
+/* Whether the beginning of a file names another kernel (NULL: any is right), so that the rest need not be read: to parse
+ * a folder of a hundred recordings takes a second. */
+bool hn_recording_is_of_another(const char *path, const char *kernel);
 
 /* What the plan, the template and its quoted includes were that a recording of that kernel and version was made with, of a folder the
  * first one that says anything, without parsing its rows; stored->json stays NULL where none does. HN_EFORMAT, HN_ERUN. */

@@ -195,10 +195,9 @@ json_t *hn_recording_read(const char *path, struct hn_error *err)
 /* Kernel and device stand before the rows. */
 enum { HEAD_BYTES = 4096 };
 
-/* Whether the beginning of a file names another kernel, so that the rest need not be read: to parse
- * a folder of a hundred recordings takes a second. */
-static bool is_of_another(const char *path, const char *kernel)
+bool hn_recording_is_of_another(const char *path, const char *kernel)
 {
+    static const char key[] = "\"kernel_name\": \"";
     if (kernel == NULL)
         return false;
     char head[HEAD_BYTES + 1];
@@ -211,15 +210,10 @@ static bool is_of_another(const char *path, const char *kernel)
     else if (fd >= 0)
         close(fd);
     head[count > 0 ? count : 0] = '\0';
-    static const char key[] = "\"kernel_name\":";
     const char *name = strstr(head, key);
-    if (name == NULL)
-        return false;
-    name += strlen(key);
-    name += strspn(name, " ");
+    const char *end = name == NULL ? NULL : strchr(name += strlen(key), '"');
     size_t length = strlen(kernel);
-    return *name == '"' && strchr(name + 1, '"') != NULL &&
-           (strncmp(name + 1, kernel, length) != 0 || name[1 + length] != '"');
+    return end != NULL && ((size_t)(end - name) != length || memcmp(name, kernel, length) != 0);
 }
 
 /* What takes an err and returns no status is sticky (base/error.h). */
@@ -263,7 +257,7 @@ static void add_file(const char *path, void *data, struct hn_error *err)
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
     struct hn_recording recording;
-    if (!wanted->rules && is_of_another(path, kernel))
+    if (!wanted->rules && hn_recording_is_of_another(path, kernel))
         return;
     if (hn_recording_load(path, &recording, err) != HN_OK)
         return;
@@ -322,7 +316,7 @@ struct wanted_plan {
 static void find_in_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted_plan *wanted = data;
-    if (wanted->stored->json != NULL || is_of_another(path, wanted->kernel))
+    if (wanted->stored->json != NULL || hn_recording_is_of_another(path, wanted->kernel))
         return;
     json_t *head = read_head(path, err);
     const json_t *source = json_object_get(head, "source"), *plan = json_object_get(source, "plan");

@@ -47,7 +47,8 @@ struct search {
 static void try_recording(const char *path, void *context, struct hn_error *err)
 {
     struct search *search = context;
-    if (search->found)
+    if (search->found ||
+        (search->folder && hn_recording_is_of_another(path, search->task->identity.kernel)))
         return;
     hn_recording_finish(search->recording);
     hn_origin_of_file(path, search->origin);
