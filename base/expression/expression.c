@@ -352,15 +352,14 @@ bool hn_expression_integer(const struct hn_expression *expression, const struct 
     bool well = evaluate(expression, values, &value, err);
     if (!well || expression == NULL)
         return well;
-    if (value.type == HN_INTEGER || value.type == HN_BOOLEAN) {
-        *result = value.type == HN_INTEGER ? value.integer : value.boolean;
-        return true;
-    }
-    const bool is_part = value.type == HN_REAL && value.real != floor(value.real);
-    if (value.type == HN_WORD || is_part || !(fabs(value.real) < 0x1p63))
+    const bool is_real = value.type == HN_REAL;
+    const bool is_part = is_real && value.real != floor(value.real);
+    if (value.type == HN_WORD || is_part || (is_real && !(fabs(value.real) < 0x1p63)))
         return fail_result(expression, &value,
                            is_part ? "an integer: // rounds down, ceil_div up" : "an integer", err);
-    *result = (int64_t)value.real;
+    *result = is_real                    ? (int64_t)value.real
+              : value.type == HN_INTEGER ? value.integer
+                                         : value.boolean;
     return true;
 }
 
@@ -369,12 +368,11 @@ bool hn_expression_number(const struct hn_expression *expression, const struct h
 {
     struct hn_value value = {.type = HN_INTEGER};
     bool well = evaluate(expression, values, &value, err);
-    if (!well || expression == NULL)
-        return well;
-    if (value.type == HN_WORD)
+    if (well && value.type == HN_WORD)
         return fail_result(expression, &value, "a number", err);
-    *result = hn_value_number(&value);
-    return true;
+    if (well && expression != NULL)
+        *result = hn_value_number(&value);
+    return well;
 }
 
 static void read_expression(struct hn_json_reader *reader, const struct hn_field *field,
