@@ -245,16 +245,13 @@ void hn_process_describe_output(const struct hn_process *process, char *text, si
     /* the last line that holds more than blanks */
     const char *tail = process->tail;
     size_t end = strlen(tail);
-    while (end > 0 && (tail[end - 1] == '\n' || tail[end - 1] == ' '))
+    while (end > 0 && strchr("\r\n ", tail[end - 1]) != NULL)
         end--;
     size_t start = end;
     while (start > 0 && tail[start - 1] != '\n')
         start--;
-    text[0] = '\0';
-    if (start == end)
-        return;
     int length = end - start < 300 ? (int)(end - start) : 300;
-    snprintf(text, size, "; it last printed: %.*s", length, tail + start);
+    snprintf(text, size, "%s%.*s", length > 0 ? "; it last printed: " : "", length, tail + start);
     /* A kernel may print any bytes; messages are text. */
     bool is_text = hn_text_find_not_utf8(text) == NULL;
     for (char *c = text; *c != '\0'; c++)

@@ -361,7 +361,7 @@ class Faults(hosts.Workers):
         build = subprocess.run([hone.HONE, "--version"], capture_output=True, text=True).stdout.split()[1]
         cases = {
             "false": "its launcher ended with exit status 1; Hone did not answer there",
-            script("absent", "echo 'sh: hone: not found' >&2; exit 127"): "ended with exit status 127; it last printed: sh: hone: not found; Hone did",
+            script("absent", "printf 'sh: hone: not found\\r\\n' >&2; exit 127"): "ended with exit status 127; it last printed: sh: hone: not found; Hone did",
             script("killed", "kill -9 $$"): "its launcher killed by signal 9",
             script("another", f"printf '{GREETING % (1, '0.0.9')}'; sleep 5"): "its Hone is another (build 0.0.9, protocol 1; this one is build ",
             script("strange", f"printf '\\nhone-node hello\\n'; sleep 5"): "its agent greets in a way that this Hone does not know",
