@@ -262,11 +262,10 @@ static char *describe_name_expression(const char *line, size_t length)
         return NULL;
     reason += sizeof mark - 1;
     expression += sizeof pragma - 1;
-    char *message = NULL;
-    if (asprintf(&message, "name expression '%.*s': %.*s", (int)strcspn(expression, "\n"),
-                 expression, (int)(length - (size_t)(reason - line)), reason) < 0)
-        return NULL;
-    return message;
+    char *message;
+    int made = asprintf(&message, "name expression '%.*s': %.*s", (int)strcspn(expression, "\n"),
+                        expression, (int)(length - (size_t)(reason - line)), reason);
+    return made < 0 ? NULL : message;
 }
 
 char *hn_compile_log_error(const char *log)

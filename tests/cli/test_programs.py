@@ -188,6 +188,19 @@ run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
             self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000})
 
+    def test_numbers_that_json_has_not(self):
+        """Python prints the deviation of one time as NaN. Where the time itself is none, it stays none."""
+        texts = '{"std": NaN, "t": 17}', "[1, -Infinity]", '{"t": 18, "most": Infinity, "said": "a NaN"}', '{"t": NaN}'
+        script = json.dumps("case $0 in %s esac" % " ".join(f"{i}) echo '{text}';;" for i, text in enumerate(texts)))
+        self.write("nan.yaml", f"""\
+kernel: nan
+template: nan.yaml
+parameters: {{A: {{range: [0, 3]}}}}
+run: {{command: [sh, -c, {script}, "${{A}}"], time: {{json: t}}}}
+""")
+        tuning, = json.loads(self.hone("tune", "nan.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
+        self.assertEqual({record["point"]["A"]: record["outcome"] for record in tuning["records"]}, {0: "ok", 1: "worker_crash", 2: "ok", 3: "worker_crash"})
+
     def test_lines_of_json(self):
         """A log may be JSON, too, and a result a list: what counts is where the time is."""
         self.write("log.yaml", """\

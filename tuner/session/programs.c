@@ -307,13 +307,18 @@ static size_t find_item(const json_t *array, const char *key)
     return i;
 }
 
-/* In the first JSON that begins a line and has it; a number, also one in quotes. */
-static double find_in_json(const char *place, const char *printed, double unit_us)
+/* In the first JSON that begins a line and has it; a number, also one in quotes. Python prints what
+ * JSON has not, for instance for the deviation of one time: that becomes 0, which is no time. */
+static double find_in_json(const char *place, char *text, double unit_us)
 {
-    const char *line;
+    static const char *const foreign[] = {"NaN", "Infinity"};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        for (char *at = text; (at = strstr(at, foreign[i])) != NULL; *at = '0')
+            memset(at, ' ', strlen(foreign[i]));
+    const char *line, *next = text;
     size_t length;
     double time_us = NAN;
-    while (isnan(time_us) && hn_text_line(&printed, &line, &length)) {
+    while (isnan(time_us) && hn_text_line(&next, &line, &length)) {
         json_t *whole =
             strchr("{[", *line) != NULL ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
         const json_t *at = whole;
@@ -549,12 +554,11 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
                  struct hn_error *err)
 {
     struct programs *programs = (struct programs *)backend;
-    struct build *built = find_build(programs, DONE, NULL);
+    struct build *built;
     double end_ms = hn_now_ms() + timeout_ms;
     *event = (struct hn_backend_event){.kind = HN_EVENT_NONE};
-    for (; !hn_failed(err) && built == NULL && programs->measured == NULL && hn_now_ms() < end_ms &&
-           hn_interrupted() == 0;
-         built = find_build(programs, DONE, NULL))
+    while ((built = find_build(programs, DONE, NULL)) == NULL && programs->measured == NULL &&
+           !hn_failed(err) && hn_now_ms() < end_ms && hn_interrupted() == 0)
         wait_a_moment(programs);
     if (built != NULL)
         hn_template_check(&backend->task->template, backend->task->plan, err);
