@@ -89,7 +89,9 @@ class Override(double.Case):
         self.check_exports()
 
     def test_a_patch_of_a_source_with_a_mark(self):
-        """Editors of Windows begin a file with the mark of UTF-8; the text that is compiled has none."""
+        """Editors of Windows begin a file with the mark of UTF-8; the text that is compiled has none. Its name has a blank."""
+        self.template = self.folder / "grüner scale.cu"
+        self.spoil(self.config, "template: scale.cu", f"template: {self.template.name}")
         self.spoil(self.config, "override: {BLOCK: constexpr, ITEMS: constexpr, FAULT: constexpr, REPEATS: define}", "override: {BLOCK: constexpr}")
         for head in "// one\n", "// one\n// two\n":
             with self.subTest(head):
@@ -100,7 +102,7 @@ class Override(double.Case):
                     own.mkdir(exist_ok=True)
                     shutil.copy(self.template, own)
                     subprocess.run([*command, self.folder / "scale.patch"], cwd=own, check=True, capture_output=True)
-                    self.assertTrue((own / "scale.cu").read_text().startswith("\ufeff" + head + "constexpr int BLOCK = 128;\n"))
+                    self.assertTrue((own / self.template.name).read_text().startswith("\ufeff" + head + "constexpr int BLOCK = 128;\n"))
 
     def test_one_that_is_forgotten(self):
         self.spoil(self.config, "override: {BLOCK: constexpr, ", "override: {")

@@ -168,12 +168,13 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
     const char *template = hn_export_template(export, err);
     char *body = hn_source_body(export->plan, template, &export->configs[0]->best.point, err);
     const char *path = basename(export->plan->template_path);
+    const char *tab = strchr(path, ' ') != NULL ? "\t" : "";
     if (!hn_failed(err)) {
         append_head(export, text, err);
         if (strcmp(template, body) == 0)
             fprintf(stderr, "hone: the patch is empty: %s has these values already\n", path);
-        else
-            hn_text_printf(text, "--- a/%s\n+++ b/%s\n", path, path);
+        else /* a name with blanks ends where a tab stands, as git and diff write it */
+            hn_text_printf(text, "--- a/%s%s\n+++ b/%s%s\n", path, tab, path, tab);
         append_diff(text, template, body);
     }
     free(body);
