@@ -304,15 +304,12 @@ static void resolve_folder(const struct hn_plan *plan, char **option, struct hn_
 {
     const char *folder = hn_option_value(*option, "include-path");
     const char *slash = plan->config != NULL ? strrchr(plan->config, '/') : NULL;
-    char *resolved = NULL;
+    struct hn_text resolved = {0};
     if (folder == NULL || *folder == '/' || slash == NULL)
         return;
-    if (asprintf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder) < 0) {
-        hn_fail_memory(err);
-        return;
-    }
+    hn_text_printf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder);
     free(*option);
-    *option = resolved;
+    *option = hn_made(hn_text_take(&resolved), err);
 }
 
 /* The steps that are launched at this point, since a kernel that is not need not be there, and the
