@@ -351,8 +351,12 @@ class Captures(double.Case):
         told = subprocess.run([own, "capture", "--", LAUNCHER], cwd=self.folder, text=True, capture_output=True, env=self.environment())
         self.assertEqual((told.returncode, told.stdout), (1, ""))
         self.assertIn("libhone_interposer.so' cannot be loaded: no blank or colon may be in its path; install Hone again", told.stderr)
-        blocked = self.capture("-o", "nowhere/launch.honecap", expect=3)
-        self.assertIn("scale was launched, but not captured: ", blocked.stderr)
+        blocked = self.capture("-o", "nowhere/launch.honecap", expect=1)
+        self.assertEqual(blocked.stdout, "")  # the program, which may take hours, was not started
+        self.assertIn("/nowhere/launch.honecap' cannot be written: No such file or directory\n", blocked.stderr)
+        full = subprocess.run(["prlimit", "--fsize=100", hone.HONE, "capture", "-o", self.file, "--", "sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh", LAUNCHER, "scale.cubin", "array"],
+                              cwd=self.folder, text=True, capture_output=True, env=self.environment())
+        self.assertIn("scale was launched, but not captured: ", full.stderr)
         self.assertEqual(list(self.folder.glob("*.honecap*")), [])
         # What is there is replaced by a capture alone, and no pipe or device at all.
         self.file.write_text("of another day")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,10 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_spare_inputs(options, "-o", file, NULL, err);
     if (!hn_failed(err) && stat(file, &before) == 0 && !S_ISREG(before.st_mode))
         hn_fail(err, HN_ERUN, "'%s' cannot be written: it is no regular file", file);
+    char *folder = hn_need_copy(file == NULL ? "" : file);
+    if (!hn_failed(err) && access(dirname(folder), W_OK) != 0)
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file, strerror(errno));
+    free(folder);
     int code = run_program(&options->arguments, err);
     if (!hn_failed(err))
         hn_interrupt_check(err);
