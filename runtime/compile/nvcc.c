@@ -180,14 +180,6 @@ static void check_shell(const char *what, const char *text, struct hn_error *err
                 text[length]);
 }
 
-/* "N=1" of -DN=1, "N" of -UN; NULL: it is another option. */
-static const char *macro_of(const char *text, bool *defines)
-{
-    const char *macro = hn_option_value(text, "define-macro");
-    *defines = macro != NULL;
-    return macro != NULL ? macro : hn_option_value(text, "undefine-macro");
-}
-
 static void add_options(const struct hn_source *source, const char *architecture, struct call *call,
                         struct hn_error *err)
 {
@@ -200,11 +192,12 @@ static void add_options(const struct hn_source *source, const char *architecture
         add(call, own[i]);
     add(call, architecture);
     for (size_t i = 0; i < source->option_count; i++) {
-        bool defines;
-        if (macro_of(source->options[i], &defines) != NULL)
+        const char *option = source->options[i];
+        if (hn_option_value(option, "define-macro") != NULL ||
+            hn_option_value(option, "undefine-macro") != NULL)
             continue;
-        check_shell("option", source->options[i], err);
-        add(call, source->options[i]);
+        check_shell("option", option, err);
+        add(call, option);
     }
 }
 
@@ -268,20 +261,21 @@ static void append_source(const struct hn_source *source, const char *from, stru
     hn_text_append(text, "\n");
 }
 
-static void append_macros(const struct hn_source *source, struct hn_text *text)
+/* What -D and -U say, as lines; NULL: err has failed. */
+static char *make_macros(const struct hn_source *source, struct hn_error *err)
 {
+    struct hn_text text = {0};
     for (size_t i = 0; i < source->option_count; i++) {
-        bool defines = false;
-        const char *macro = macro_of(source->options[i], &defines);
-        int name = macro != NULL ? (int)strcspn(macro, "=") : 0;
-        if (macro == NULL)
-            continue;
-        if (defines)
-            hn_text_printf(text, "#define %.*s %s\n", name, macro,
+        const char *macro = hn_option_value(source->options[i], "define-macro");
+        const char *undefined = hn_option_value(source->options[i], "undefine-macro");
+        size_t name = macro != NULL ? strcspn(macro, "=") : 0;
+        if (macro != NULL)
+            hn_text_printf(&text, "#define %.*s %s\n", (int)name, macro,
                            macro[name] == '=' ? macro + name + 1 : "1");
-        else
-            hn_text_printf(text, "#undef %s\n", macro);
+        else if (undefined != NULL)
+            hn_text_printf(&text, "#undef %s\n", undefined);
     }
+    return hn_made(hn_text_take(&text), err);
 }
 
 static void write_file(const struct hn_scratch *scratch, const char *name, struct hn_text *text,
@@ -311,6 +305,7 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
         snprintf(name, sizeof name, "include_%zu.h", i);
         write_file(scratch, name, &text, err);
     }
+    char *macros = hn_failed(err) ? NULL : make_macros(source, err);
     if (hn_failed(err))
         return;
     /* The template with what -D and -U say in front and markers of name expressions behind. */
@@ -319,7 +314,9 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
     hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
                           "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
     append_line(&text, 1, "prelude");
-    append_macros(source, &text);
+    append_source(source, macros, &text);
+    append_line(&text, 1, "prelude");
+    free(macros);
     if (template != NULL)
         hn_text_append_bytes(&text, source->text, (size_t)(template - source->text));
     append_line(&text, 1, source->template->files->name);

@@ -112,6 +112,19 @@ TEST(finds_a_kernel_by_its_name)
                "_ZN3app1kEPf, _ZN3app1kEPi");
 }
 
+TEST(an_option_names_an_include)
+{
+    static const char *const entry = "k";
+    struct hn_image image ENDED_BY(hn_image_finish);
+    assert_ok(compile(
+        "#line 1\n#include PART\nextern \"C\" __global__ void k(int *x) { *x = twice(4); }\n",
+        &entry, 1, "-DPART=\"../part/twice.cuh\"", &image));
+    if (image.outcome != HN_OUTCOME_OK)
+        fail_msg("%s", image.message);
+    fails_with("#define N 3\n#error no\n#line 1\n", "k", "-DOTHER",
+               "prelude:2:2: error: #error no");
+}
+
 TEST(errors_stand_where_they_are)
 {
     fails_with("#define N 3\n#line 1\n\nint x = nothing;\n", "k", NULL,
