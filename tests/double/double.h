@@ -10,7 +10,7 @@
  * are real cubins of which only the kernels' names and the table `hone_double` are read, kernels are C functions of
  * the same names, and time is simulated. It depends on nothing of Hone but the text of runtime/bench/support.cu.
  *
- *   HONE_DOUBLE_MEMORY=BYTES  the device's memory (256 MiB)
+ *   HONE_DOUBLE_MEMORY=BYTES  the device's memory (96 MiB)
  *   HONE_DOUBLE_FAIL=N        the N-th call of the driver fails, with CUDA_ERROR_UNKNOWN or
  *   HONE_DOUBLE_ERROR=CODE    this result
  *   HONE_DOUBLE_THROTTLE=N    every N-th spin finds the SM clock at half of its maximum

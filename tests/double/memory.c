@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "calls.h"
 
@@ -66,19 +67,26 @@ CUresult CUDAAPI cuMemGetInfo(size_t *available, size_t *total)
     return CUDA_SUCCESS;
 }
 
+/* Large buffers are of large pages: most of their time would be that of the faults of small ones.
+ */
+enum { HUGE = 2 << 20 };
+
 CUresult double_allocate(CUdeviceptr *address, size_t bytes)
 {
+    const size_t unit = bytes < HUGE ? 512 : HUGE;
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
     if (bytes > memory.total - memory.used)
         return CUDA_ERROR_OUT_OF_MEMORY;
     struct allocation *made = malloc(sizeof *made);
-    unsigned char *data = aligned_alloc(512, (bytes + 511) / 512 * 512);
+    unsigned char *data = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
     if (made == NULL || data == NULL) {
         free(made);
         free(data);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
+    if (unit == HUGE)
+        (void)madvise(data, bytes, MADV_HUGEPAGE);
     *made = (struct allocation){memory.allocations, bytes, data};
     memory.allocations = made;
     memory.used += bytes;
