@@ -73,6 +73,10 @@ class Tuning(Case):
         self.assertEqual(json.loads(result.header(format="json"))["kernel"], "scale")
         self.assertIn("best", repr(result))
         self.assertIn("256", result._repr_html_())
+        own = hone.tune("scale.yaml", restrict=ONLY, problem={"n": 4096}, cache="own.db", progress=False)
+        os.chdir("/")  # as a program may
+        self.assertIn("#define HONE_SCALE_BLOCK 256", own.header())
+        self.assertEqual(_command.cache_options("postgresql://u@h/d"), ["--cache", "postgresql://u@h/d"])
 
     def dictionary(self, source):
         return {

@@ -55,6 +55,12 @@ def options(**values: Any) -> list[str]:
     return words
 
 
+def cache_options(cache: Union[None, str, "os.PathLike[str]"]) -> list[str]:
+    """--cache, the same wherever the program goes. A server's URI is no path."""
+    path = None if cache is None else os.fspath(cache)
+    return options(cache=os.path.abspath(path) if path and "://" not in path else path)
+
+
 def message_of(stderr: str, code: int) -> str:
     """What `hone: ` stands before at the end: the error, without warnings and progress."""
     lines = stderr.splitlines()

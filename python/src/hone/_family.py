@@ -75,7 +75,7 @@ def tune_family(config: Config, *, budget: Optional[str] = None, loss: Union[Non
     progress: shows on stderr how far it is; False: nothing. Or what is called with each event of each search (docs/formats.md#events);
         `event["problem"]` says of which size. Where it raises, all ends, and what was measured is kept: the same call goes on from there.
     """
-    place = _command.options(cache=cache)
+    place = _command.cache_options(cache)
     if isinstance(loss, (int, float)):
         loss = f"{100 * loss:.15g}%"
     with path_of(settle(config)) as path, shown(progress, of_family=True) as tell:

@@ -48,7 +48,7 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
 
     Raises CommandError with the command's message; where nothing valid was found (code 3) its `result` has what became of the points.
     """
-    place = _command.options(cache=cache)
+    place = _command.cache_options(cache)
     settled = settle(config)
     with path_of(settled) as path, contextlib.ExitStack() as stack:
         words = ["tune", str(path), "--quiet", *_command.space_options(problem, restrict), *place, *_command.options(
