@@ -206,6 +206,15 @@ int main(void)
 """)
         self.compile("main.c")
 
+    def test_a_device_whose_name_is_a_part_of_others(self):
+        """Wherever it stands among them."""
+        devices = [{**hone.H200, "name": name} for name in ("NVIDIA H200 NVL", "NVIDIA H200 Laptop", "NVIDIA H200")]
+        files = [word for i, device in enumerate(devices) for word in ("--recorded", self.record(device, name=f"{i}.json"))]
+        found = json.loads(self.hone("export", "saxpy", *files, "--device-name", "NVIDIA H200", "--json").stdout)
+        self.assertEqual(found["configurations"][0]["device"]["name"], "NVIDIA H200")
+        self.fails(3, "hone: 'saxpy' was not tuned on 'H200', or that names several; cached are: NVIDIA H200 NVL, NVIDIA H200 Laptop, NVIDIA H200",
+                   "export", "saxpy", *files, "--device-name", "H200")
+
     def test_recordings(self):
         """Recorded results come without plan and template: the config has them."""
         (self.folder / "recorded").mkdir()

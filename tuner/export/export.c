@@ -535,20 +535,19 @@ static size_t list_devices(const struct hn_export *export, struct hn_text *text)
 /* The whole name, or a part of it that only one device has: "H200". */
 static size_t find_device_name(const struct hn_export *export, const char *name)
 {
-    size_t found = export->result_count;
-    for (size_t i = 0; i < export->result_count; i++) {
+    const size_t none = export->result_count;
+    size_t found = none;
+    bool several = false;
+    for (size_t i = 0; i < none; i++) {
         const char *other = export->results[i]->identity.device.name;
         if (strcmp(other, name) == 0)
             return i;
         if (hn_find_letters(other, name) == NULL)
             continue;
-        if (found < export->result_count &&
-            strcmp(export->results[found]->identity.device.name, other) != 0)
-            return export->result_count;
-        if (found == export->result_count)
-            found = i;
+        several |= found < none && strcmp(export->results[found]->identity.device.name, other) != 0;
+        found = found < none ? found : i;
     }
-    return found;
+    return several ? none : found;
 }
 
 static size_t choose(const struct hn_export *export, const struct hn_export_request *request,
