@@ -285,6 +285,17 @@ def best_time(config: str) -> float:
         result = hone.tune("scale.yaml", restrict=ONLY, reference=lambda inputs: inputs.problem["factor"] * inputs["x"])
         self.assertEqual([tuning.best.verification for tuning in result], ["verified"] * 4)
 
+    def test_the_header_is_of_the_objective(self):
+        """Also where the cache has a result for the time, which leads otherwise."""
+        hone.tune("scale.yaml", problem={"n": 4096}, restrict=ONLY, progress=False)
+        self.config.write_text(self.config.read_text() + "objective: small\ndirection: minimize\n")
+        self.spoil(self.config, "metrics: {", "metrics: {small: BLOCK + time_us / 1000, ")
+        result = hone.tune("scale.yaml", problem={"n": 4096}, restrict=ONLY, progress=False)
+        self.assertEqual(result.best.parameters["BLOCK"], 128)
+        self.assertIn("#define HONE_SCALE_BLOCK 128\n", result.header())
+        self.assertIn("#define HONE_SCALE_BLOCK 128\n", self.hone("export", "scale", "--config", "scale.yaml").stdout)
+        self.assertIn("#define HONE_SCALE_BLOCK 256\n", self.hone("export", "scale").stdout)
+
     def test_what_goes_wrong_says_why(self):
         with self.assertRaisesRegex(hone.CommandError, "^cannot open 'nowhere.yaml'|/nowhere.yaml'") as failed:
             hone.tune("nowhere.yaml")

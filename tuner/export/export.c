@@ -40,13 +40,9 @@ static void check_config(const struct hn_config *config, const char *kernel, str
 
 /* Plan and template of a config, for results that come without: recordings, and what was imported
  * from them. */
-static void take_config(struct hn_export *export, struct hn_store *store, const char *path,
-                        struct hn_error *err)
+static void take_config(struct hn_export *export, struct hn_store *store, struct hn_error *err)
 {
     struct hn_config_kept kept;
-    if (hn_config_load(path, NULL, &export->config, err) != HN_OK)
-        return;
-    check_config(export->config, export->kernel, err);
     if (hn_failed(err) ||
         hn_config_keep(export->config, &export->results[0]->identity.problem, &kept, err) != HN_OK)
         return;
@@ -478,13 +474,19 @@ static void list_defaults(const struct hn_export_request *request, struct hn_tun
     hn_config_destroy(config);
 }
 
-/* Keeps the preferred one of several results for one device and problem. */
+/* Keeps the preferred one of several results for one device and problem: that of the config's
+ * objective. */
 static void add_result(struct hn_export *export, const struct hn_tuned *tuned)
 {
+    const char *asked = export->config == NULL ? NULL : export->config->plan->objective;
+    bool fits = hn_lookup_is_objective(asked, tuned->identity.objective);
     for (size_t i = 0; i < export->result_count; i++) {
-        if (!hn_lookup_same_task(&export->results[i]->identity, &tuned->identity))
+        const struct hn_identity *kept = &export->results[i]->identity;
+        if (!hn_lookup_same_task(kept, &tuned->identity))
             continue;
-        if (hn_lookup_order(tuned, export->results[i]) < 0)
+        if (hn_lookup_is_objective(asked, kept->objective) == fits
+                ? hn_lookup_order(tuned, export->results[i]) < 0
+                : fits)
             export->results[i] = tuned;
         return;
     }
@@ -715,6 +717,9 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
         list_defaults(request, &export->all, err);
     else
         list_results(export, request, err);
+    if (request->config != NULL && !hn_failed(err) &&
+        hn_config_load(request->config, NULL, &export->config, err) == HN_OK)
+        check_config(export->config, export->kernel, err);
     collect(export, request, err);
     size_t chosen = untuned || hn_failed(err) ? 0 : choose(export, request, err);
     if (hn_failed(err))
@@ -725,7 +730,7 @@ static void open_results(struct hn_store *store, const struct hn_export_request 
     memcpy(export->template_hash, export->results[0]->version.template_hash,
            sizeof export->template_hash);
     if (request->config != NULL)
-        take_config(export, store, request->config, err);
+        take_config(export, store, err);
     else
         get_plan(export, request, &export->results[0]->version, &export->stored, err);
     if (export->plan == NULL && export->stored.json != NULL && !hn_failed(err))

@@ -191,9 +191,9 @@ class Tuning:
         """The text of the C header for this problem: `hone export`. format: "header", "cubin-header", "source"
         or "json"."""
         words = ["export", self.kernel, "--format", format, "--regime", self.regime, *_command.options(prefix=prefix), *self._chosen()]
-        if not self.simulated:
+        if not self.simulated and self.document["objective"] == "time":
             return _command.run(words)
-        with path_of(self._config) as path:  # a simulation keeps no template
+        with path_of(self._config) as path:  # a simulation keeps no template, and the config has the objective
             return _command.run([*words, "--config", str(path)])
 
     def report(self) -> Report:
