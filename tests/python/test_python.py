@@ -349,6 +349,11 @@ def best_time(config: str) -> float:
         self.assertTrue(math.isnan(table["time_us"][1]) and math.isnan(table["m"][1]) and math.isinf(table["m"][0]))
         self.assertEqual(list(table["message"]), ["", "why"])
 
+    def test_a_parameter_that_is_called_as_what_is_measured(self):
+        from hone import _results
+        table = _results.columns([{"point": {"registers": 32, "time_us": 5}, "outcome": "ok", "resources": {"registers": 40}}])
+        self.assertEqual((list(table["registers"]), list(table["registers_"]), list(table["time_us"])), ([32], [40], [5]))
+
 
 @unittest.skipIf(importlib.util.find_spec("matplotlib") is None, "SKIPPED: there is no matplotlib")
 class Notebook(Case):

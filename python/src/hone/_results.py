@@ -116,18 +116,24 @@ def _number(value: Any) -> float:
 
 def columns(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Records as NumPy arrays of one length: the parameters by their names, `outcome`, `message`, times (us), resources and
-    metrics by their names; NaN where a record has no such number."""
+    metrics by their names, with `_` behind where an earlier one has that name; NaN where a record has no such number."""
     import numpy
 
     names = list(dict.fromkeys(name for record in records for name in record["point"]))
     metrics = list(dict.fromkeys(name for record in records for name in record.get("metrics", {})))
     table: dict[str, Any] = {name: numpy.array([record["point"].get(name) for record in records]) for name in names}
+
+    def add(name: str, values: "list[Any]", dtype: type) -> None:
+        while name in table:
+            name += "_"
+        table[name] = numpy.array(values, dtype=dtype)
+
     for name in ("outcome", "message"):
-        table[name] = numpy.array([record.get(name) or "" for record in records], dtype=str)
+        add(name, [record.get(name) or "" for record in records], str)
     for name, (part, key) in _NUMBERS.items():
-        table[name] = numpy.array([_number(record.get(part, {}).get(key)) for record in records], dtype=float)
+        add(name, [_number(record.get(part, {}).get(key)) for record in records], float)
     for name in metrics:
-        table[name] = numpy.array([_number(record.get("metrics", {}).get(name)) for record in records], dtype=float)
+        add(name, [_number(record.get("metrics", {}).get(name)) for record in records], float)
     return table
 
 
