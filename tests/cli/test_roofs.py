@@ -103,8 +103,14 @@ class Roofs(double.Case):
         self.assertRegex(self.hone("cache", "show", "scale").stdout, "objective energy minimize")
         self.config.write_text(text)
         self.hone("tune", self.config, "--quiet", *space)
-        self.assertIn("BLOCK=256", self.hone("export", "scale").stdout)
-        self.assertIn("BLOCK=128,", self.hone("export", "scale", "--objective", "energy").stdout)
+        warned = self.hone("export", "scale")
+        self.assertIn("BLOCK=256", warned.stdout)
+        self.assertEqual(warned.stderr, "hone: warning: 'scale' was tuned for 'energy minimize', too: --config CONFIG says which\n")
+        self.config.write_text(text.replace("kernel: scale\n", "kernel: scale\nobjective: energy\n"))
+        for choice in ("--objective", "energy"), ("--config", self.config):
+            chosen = self.hone("export", "scale", *choice)
+            self.assertIn("BLOCK=128,", chosen.stdout)
+            self.assertEqual(chosen.stderr, "")
 
     def test_energy_of_a_slow_kernel(self):
         """Launches of two seconds: one is a sample, and one by one they fill a window."""

@@ -135,6 +135,10 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         if (export.untuned && export.rule == NULL)
             fprintf(stderr, "hone: warning: %s at the defaults of '%s': %s\n", request.kernel,
                     request.config, err->message);
+        if (export.left_objective != NULL && request.config == NULL && options->objective == 0)
+            fprintf(stderr,
+                    "hone: warning: '%s' was tuned for '%s', too: --config CONFIG says which\n",
+                    export.kernel, export.left_objective);
         /* Nobody reads the comments of a header that a build makes. */
         size_t stale = 0;
         for (size_t i = 0; i < export.result_count; i++)

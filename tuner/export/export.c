@@ -334,22 +334,6 @@ static bool choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tun
     return found;
 }
 
-/* A problem that was tuned for several objectives is served by what costs least. */
-static void leave_least(enum hn_front_by by, struct hn_tuned_list *all)
-{
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t j = i + 1; j < all->count; j++) {
-            struct hn_tuned *a = &all->items[i], *b = &all->items[j];
-            if (hn_lookup_same_task(&a->identity, &b->identity) &&
-                strcmp(a->identity.regime, b->identity.regime) == 0 &&
-                strcmp(a->identity.objective, b->identity.objective) != 0)
-                hn_record_fail(hn_front_cost(&a->best, by) <= hn_front_cost(&b->best, by)
-                                   ? &b->best
-                                   : &a->best,
-                               HN_OUTCOME_SKIPPED, "another objective's best costs less");
-        }
-}
-
 /* Problems whose energy was not measured keep their fastest result. */
 static void choose_all_by(struct hn_store *store, const struct hn_export_request *request,
                           struct hn_tuned_list *all, struct hn_error *err)
@@ -363,10 +347,7 @@ static void choose_all_by(struct hn_store *store, const struct hn_export_request
     }
     for (size_t i = 0; i < all->count; i++)
         found |= choose_by(store, request->by, &all->items[i], err);
-    if (hn_failed(err))
-        return;
-    leave_least(request->by, all);
-    if (!found)
+    if (!hn_failed(err) && !found)
         hn_fail(err, HN_ENOTFOUND,
                 "the energy of '%s' was not measured: run 'hone tune CONFIG --energy'",
                 request->kernel);
@@ -474,23 +455,37 @@ static void list_defaults(const struct hn_export_request *request, struct hn_tun
     hn_config_destroy(config);
 }
 
-/* Keeps the preferred one of several results for one device and problem: that of the config's
- * objective. */
-static void add_result(struct hn_export *export, const struct hn_tuned *tuned)
+/* Of two results for one device and problem: by what they cost, where that is asked for, and that
+ * of the config's objective. */
+static bool is_preferred(const struct hn_export *export, enum hn_front_by by,
+                         const struct hn_tuned *own, const struct hn_tuned *other)
 {
     const char *asked = export->config == NULL ? NULL : export->config->plan->objective;
-    bool fits = hn_lookup_is_objective(asked, tuned->identity.objective);
-    for (size_t i = 0; i < export->result_count; i++) {
-        const struct hn_identity *kept = &export->results[i]->identity;
-        if (!hn_lookup_same_task(kept, &tuned->identity))
-            continue;
-        if (hn_lookup_is_objective(asked, kept->objective) == fits
-                ? hn_lookup_order(tuned, export->results[i]) < 0
-                : fits)
-            export->results[i] = tuned;
+    bool fits = hn_lookup_is_objective(asked, own->identity.objective);
+    if (by != HN_FRONT_TIME && strcmp(own->identity.regime, other->identity.regime) == 0 &&
+        strcmp(own->identity.objective, other->identity.objective) != 0)
+        return hn_front_cost(&own->best, by) < hn_front_cost(&other->best, by);
+    return hn_lookup_is_objective(asked, other->identity.objective) == fits
+               ? hn_lookup_order(own, other) < 0
+               : fits;
+}
+
+static void add_result(struct hn_export *export, enum hn_front_by by, const struct hn_tuned *tuned)
+{
+    size_t i = 0;
+    while (i < export->result_count &&
+           !hn_lookup_same_task(&export->results[i]->identity, &tuned->identity))
+        i++;
+    if (i == export->result_count) {
+        export->results[export->result_count++] = tuned;
         return;
     }
-    export->results[export->result_count++] = tuned;
+    const char *own = tuned->identity.objective, *other = export->results[i]->identity.objective;
+    bool preferred = is_preferred(export, by, tuned, export->results[i]);
+    if (strcmp(own, other) != 0)
+        export->left_objective = preferred ? other : own;
+    if (preferred)
+        export->results[i] = tuned;
 }
 
 static void collect(struct hn_export *export, const struct hn_export_request *request,
@@ -508,7 +503,7 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
         hn_bindings_finish(&with);
         if (tuned->best.outcome == HN_OUTCOME_OK && matches &&
             (request->regime == NULL || strcmp(request->regime, tuned->identity.regime) == 0))
-            add_result(export, tuned);
+            add_result(export, request->by, tuned);
         hn_text_append(&problems, i > 0 ? "; " : "");
         hn_bindings_append(&problems, &tuned->identity.problem);
         hn_text_printf(&problems, " (%s)", tuned->identity.regime);

@@ -39,6 +39,7 @@ struct hn_export {
     struct hn_tuned *fallback; /* borrows all; NULL: there is none */
     size_t body_count;         /* configurations with it */
     size_t left_out; /* tuned with other parameters than the chosen one */
+    const char *left_objective; /* of a result for a device and problem that have another, too; NULL: there is none */
     struct hn_export_family *family; /* its rule chooses where nothing was tuned for the problem; NULL: there is none */
     const struct hn_rule *rule; /* that one */
     size_t outside_family; /* results that are none of its configurations, left out too */
