@@ -84,21 +84,21 @@ struct growing {
     size_t seen_count;
     uint32_t *rows; /* of the tree */
     size_t row_count;
-    bool *takes;   /* [feature]: of the tree */
+    size_t *bins;  /* [feature]: that the tree takes, of those that it does not 0 */
     float *left;   /* [row]: the target without what the trees say */
     uint8_t *leaf; /* [row]: of the level */
     /* What the rows of a leaf sum up to, by bin of a feature. */
     struct cell {
         float sum, count;
-    } cells[LEAVES / 2][BINS];
+    } cells[LEAVES / 2 * BINS];
 };
 
-static void count_rows(struct growing *growing, const uint8_t *bins, size_t leaves)
+static void count_rows(struct growing *growing, const uint8_t *bins, size_t leaves, size_t count)
 {
-    memset(growing->cells, 0, leaves * sizeof *growing->cells);
+    memset(growing->cells, 0, leaves * count * sizeof *growing->cells);
     for (size_t i = 0; i < growing->row_count; i++) {
         uint32_t row = growing->rows[i];
-        struct cell *cell = &growing->cells[growing->leaf[row]][bins[row]];
+        struct cell *cell = &growing->cells[growing->leaf[row] * count + bins[row]];
         cell->sum += growing->left[row];
         cell->count++;
     }
@@ -109,15 +109,15 @@ static float score(struct cell cell)
     return cell.sum * cell.sum / (cell.count + drawn_by);
 }
 
-static void try_splits(const struct cell *cells, size_t feature, struct split *best)
+static void try_splits(const struct cell *cells, size_t count, size_t feature, struct split *best)
 {
     struct cell all = {0, 0}, first = {0, 0};
-    for (size_t b = 0; b < BINS; b++) {
+    for (size_t b = 0; b < count; b++) {
         all.sum += cells[b].sum;
         all.count += cells[b].count;
     }
     float whole = score(all);
-    for (size_t b = 0; b < BINS && all.count - first.count >= LEAST_ROWS; b++) {
+    for (size_t b = 0; b < count && all.count - first.count >= LEAST_ROWS; b++) {
         first.sum += cells[b].sum;
         first.count += cells[b].count;
         struct cell second = {all.sum - first.sum, all.count - first.count};
@@ -137,11 +137,12 @@ static void split_level(struct growing *growing, struct tree *tree, size_t leave
     for (size_t leaf = 0; leaf < leaves; leaf++)
         best[leaf] = (struct split){.gain = least_gain, .bin = BINS - 1};
     for (size_t f = 0; f < data->model->sight.features; f++) {
-        if (!growing->takes[f])
+        size_t bins = growing->bins[f];
+        if (bins == 0)
             continue;
-        count_rows(growing, data->bins + f * data->rows, leaves);
+        count_rows(growing, data->bins + f * data->rows, leaves, bins);
         for (size_t leaf = 0; leaf < leaves; leaf++)
-            try_splits(growing->cells[leaf], f, &best[leaf]);
+            try_splits(growing->cells + leaf * bins, bins, f, &best[leaf]);
     }
     for (size_t i = 0; i < growing->seen_count; i++) {
         uint32_t row = growing->seen[i];
@@ -149,6 +150,14 @@ static void split_level(struct growing *growing, struct tree *tree, size_t leave
         bool above = data->bins[split->feature * data->rows + row] > split->bin;
         growing->leaf[row] = (uint8_t)(2 * growing->leaf[row] + above);
     }
+}
+
+static uint8_t find_bin(const float *edges, float value)
+{
+    int bin = 0;
+    for (size_t b = 0; b < BINS; b++)
+        bin += value > edges[b];
+    return (uint8_t)bin;
 }
 
 static void grow_tree(struct growing *growing, struct tree *tree)
@@ -161,9 +170,11 @@ static void grow_tree(struct growing *growing, struct tree *tree)
         if (hn_random_unit(&growing->random) < share * growing->data->counts[growing->seen[i]])
             growing->rows[growing->row_count++] = growing->seen[i];
     }
-    for (size_t f = 0; f < growing->data->model->sight.features; f++)
-        growing->takes[f] = isfinite(growing->data->model->edges[f * BINS + 1]) &&
-                            hn_random_unit(&growing->random) < feature_share;
+    for (size_t f = 0; f < growing->data->model->sight.features; f++) {
+        const float *edges = growing->data->model->edges + f * BINS;
+        bool takes = isfinite(edges[1]) && hn_random_unit(&growing->random) < feature_share;
+        growing->bins[f] = takes ? (size_t)find_bin(edges, INFINITY) + 1 : 0;
+    }
     for (size_t leaves = 1; leaves < LEAVES; leaves *= 2)
         split_level(growing, tree, leaves);
     for (size_t i = 0; i < growing->row_count; i++) {
@@ -187,7 +198,7 @@ static void grow_bag(void *context, size_t number)
     growing->random = hn_random_seeded(data->seed + number);
     growing->seen = hn_need_block(&memory, data->rows, sizeof(uint32_t));
     growing->rows = hn_need_block(&memory, data->rows, sizeof(uint32_t));
-    growing->takes = hn_need_block(&memory, data->model->sight.features, sizeof(bool));
+    growing->bins = hn_need_block(&memory, data->model->sight.features, sizeof(size_t));
     growing->left = hn_need_block(&memory, data->rows, sizeof(float));
     growing->leaf = hn_need_block(&memory, data->rows, sizeof(uint8_t));
     for (size_t s = 0; s < data->matrix->size_count; s++)
@@ -202,14 +213,6 @@ static void grow_bag(void *context, size_t number)
     for (size_t t = 0; t < data->model->trees; t++)
         grow_tree(growing, &trees[t]);
     hn_blocks_finish(&memory);
-}
-
-static uint8_t find_bin(const float *edges, float value)
-{
-    int bin = 0;
-    for (size_t b = 0; b < BINS; b++)
-        bin += value > edges[b];
-    return (uint8_t)bin;
 }
 
 /* Bins of about as many rows; equal values share one. */
