@@ -91,9 +91,10 @@ static void read_symbols(const unsigned char *file, const Elf64_Shdr *symbols,
     if (strings == NULL)
         return;
     const Elf64_Sym *table = (const void *)(file + symbols->sh_offset);
+    enum { KERNEL = 0x10 }; /* and no function that kernels call */
     for (size_t i = 0; i < symbols->sh_size / sizeof *table; i++) {
         const char *name = (const char *)(file + strings->sh_offset + table[i].st_name);
-        if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC)
+        if (ELF64_ST_TYPE(table[i].st_info) == STT_FUNC && table[i].st_other & KERNEL)
             add_function(module, file, name);
         if (ELF64_ST_TYPE(table[i].st_info) == STT_OBJECT && table[i].st_shndx != SHN_UNDEF)
             add_global(module, name, table[i].st_size);
