@@ -2,6 +2,7 @@
 """What Kernel Tuner itself (scripts/deps --tests puts it into build/kernel-tuner) makes of our recordings, and we of its
 cache files. Skipped where it is not there."""
 
+import functools
 import gzip
 import json
 import os
@@ -27,6 +28,7 @@ print(json.dumps({"results": len(results), "right": len(right), "device": enviro
 """
 
 
+@functools.cache
 def find_python():
     """A Python that imports Kernel Tuner from there; None where there is none."""
     settings = dict(os.environ, PYTHONPATH=str(PLACE))

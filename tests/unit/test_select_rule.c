@@ -8,7 +8,7 @@
 
 EACH_TEST(set_up, tear_down)
 
-enum { RULES = 6, SIZES_OF_A_RULE = 50000 };
+enum { RULES = 6, SIZES_OF_A_RULE = 10000 };
 
 /* What both draw, here and in the program that includes the header. */
 #define STRING_OF(...) #__VA_ARGS__
