@@ -424,6 +424,10 @@ class Launching(Case):
                           ("a", "float32", "optional", 4), ("n", "int32", "fixed", 4)])
         self.assertIs(self.open.kernel("scale", n=65536), kernel)
         self.assertEqual(self.open.kernel("scale", n=100).info.grade, "problem")
+        self.assertEqual(self.open.kernel("scale", n=65536, objective="time", on_miss="fail").info.grade, "exact")
+        with self.assertRaises(hone.LibraryError) as failed:
+            self.open.kernel("scale", n=65536, objective="energy", on_miss="fail")
+        self.assertEqual(failed.exception.status, "HONE_NOT_FOUND")
         raced = self.open.kernel("scale", n=100, on_miss="race", race_cache="raced.db")
         self.assertIsNot(raced, self.open.kernel("scale", n=100))
         self.assertEqual(raced.info.point, kernel.info.point)

@@ -359,7 +359,7 @@ class Cache:
 
     def kernel(self, name: str, /, *, on_miss: str = "nearest", forbid_compile: bool = False, trust: bool = False,
                tune_seconds: float = 0, tune_config: Optional[str] = None, regime: Optional[str] = None, race_cache: Optional[str] = None,
-               graph: bool = False, **problem: Value) -> Kernel:
+               graph: bool = False, objective: Optional[str] = None, **problem: Value) -> Kernel:
         """The kernel of that name for a problem, all of whose values are given: cache.kernel("sgemm", M=512, N=512, K=512). In the
         current context: make an array, or call `hone.use_device`, before.
 
@@ -369,14 +369,16 @@ class Cache:
         forbid_compile: take only what the cache has machine code of.
         trust: run kernels of a cache that others can write to.
         graph: launches of several kernels, or of one and what is zeroed before it, are replayed as CUDA graphs.
+        objective: what it was tuned for, as its config names it: "time", "energy", a metric; without it time before others.
         A problem value that has the name of one of these is given by `kernel_for`.
         """
         return self.kernel_for(name, problem, on_miss=on_miss, forbid_compile=forbid_compile, trust=trust, tune_seconds=tune_seconds,
-                               tune_config=tune_config, regime=regime, race_cache=race_cache, graph=graph)
+                               tune_config=tune_config, regime=regime, race_cache=race_cache, graph=graph, objective=objective)
 
     def kernel_for(self, name: str, problem: Mapping[str, Value], *, on_miss: str = "nearest", forbid_compile: bool = False,
                    trust: bool = False, tune_seconds: float = 0, tune_config: Optional[str] = None,
-                   regime: Optional[str] = None, race_cache: Optional[str] = None, graph: bool = False) -> Kernel:
+                   regime: Optional[str] = None, race_cache: Optional[str] = None, graph: bool = False,
+                   objective: Optional[str] = None) -> Kernel:
         """`kernel`, with the problem as a dict."""
         if self._handle is None:
             raise Error("the cache is closed")
@@ -387,6 +389,7 @@ class Cache:
                                     tune_seconds=tune_seconds, graph=bool(graph),
                                     tune_config=_for_c("tune_config", os.fsencode(tune_config)) if tune_config else None,
                                     regime=_for_c("regime", regime.encode()) if regime else None,
+                                    objective=_for_c("objective", objective.encode()) if objective else None,
                                     race_cache=_for_c("race_cache", os.fsencode(race_cache)) if race_cache else None)
         handle, error = c_void_p(), _library.CError()
         status = _library.load().hone_get(self._handle, _for_c("the name of the kernel", name.encode()), values, len(problem),
