@@ -339,7 +339,7 @@ static void choose_template(struct hn_draft *draft)
             if (called != NULL && !calls && item.end == item.begin)
                 draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {
-                own.name = called->name;
+                own.name = own.last = called->name;
                 *called = own;
             }
         } else {
@@ -466,13 +466,6 @@ static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argu
            passed_as(draft, declared).as == STRUCTURE;
 }
 
-/* "n" of "line.n". */
-static const char *last_name(const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    return dot != NULL ? dot + 1 : path;
-}
-
 /* Elements of a buffer: those of the whole problem; of matrices A, B and C their own sides. */
 static const char *elements_of(const struct hn_draft *draft, const char *name)
 {
@@ -575,7 +568,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
     HN_EACH(field, declared->fields) {
         size_t i = (size_t)(field - declared->fields.items);
         const struct hn_draft_name *size =
-            hn_is_like(field->type, "whole") ? hn_draft_find(draft, last_name(field->name)) : NULL;
+            hn_is_like(field->type, "whole") ? hn_draft_find(draft, field->last) : NULL;
         const char *value = size != NULL ? size->name : "1",
                    *quote = strchr(field->name, '[') != NULL ? "\"" : "";
         if (field->pointer) {
@@ -644,7 +637,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
 /* A whole number that is passed, or of a structure's fields each; one name is one size. */
 static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    const char *name = last_name(declared->name);
+    const char *name = declared->last;
     struct passed passed = passed_as(draft, declared);
     for (size_t i = 0; i < declared->fields.count && has_fields(draft, declared); i++)
         add_size(draft, &declared->fields.items[i]);

@@ -552,7 +552,7 @@ static void add_field(struct reading *reading, CXType type, const char *path)
 {
     const struct hn_clang *clang = &reading->clang;
     struct hn_blocks *memory = &reading->unit->memory;
-    struct hn_kernel_argument field = {.name = path}, *whole = reading->whole;
+    struct hn_kernel_argument field = {.name = path, .last = path}, *whole = reading->whole;
     CXType canonical = clang->getCanonicalType(type);
     if (canonical.kind == CXType_ConstantArray) {
         CXType element = clang->getArrayElementType(canonical);
@@ -782,6 +782,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         argument->name =
             name[0] != '\0' ? name : hn_need_format(&reading->unit->memory, "argument_%zu", count);
         argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));
+        argument->last = argument->name;
         read_type(reading, clang->getCursorType(cursor), argument);
     } else if (own && kind >= CXCursor_TemplateTypeParameter &&
                kind <= CXCursor_TemplateTemplateParameter)

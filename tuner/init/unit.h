@@ -32,7 +32,8 @@ struct hn_tokens {
 #define HN_TEMPLATE_TYPE "type-parameter-0-"
 
 struct hn_kernel_argument {
-    const char *name, *type_name; /* the type of an element, in the source */
+    const char *name, *last;      /* last: "n" of a field "line.n" */
+    const char *type_name;        /* the type of an element, in the source */
     const char *spelled;          /* the whole type: "const float *" */
     char type[HN_TYPE_SIZE];      /* of an element, as configs name it; "": none of theirs */
     const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
