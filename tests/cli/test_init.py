@@ -747,6 +747,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " float sum = 0; for (int j = begin; j < rows[i + 1]; j++) sum += x[columns[j]] * bins[i]; if (i < n) y[i] = sum; }",
                  (*(f"{{name: {name}, type: int32, count: n}}  # TODO: its elements are indices: which `fill` or `file`?" for name in ("rows", "columns")),
                   "{name: bins, type: int32, count: n}  # TODO: how many elements?\n", "{name: x, type: float32, count: n}  # TODO: how many elements?\n"), ()),
+                # Planes of a grid are the problem's, points of a score no speed; a plain launch has no clusters.
+                ("#define TILE 32\n#define MATCH 5\n#define NZ 96\n__global__ void k(float *x, const float *y) { int i = blockIdx.z * TILE + threadIdx.x; x[i] = y[i] > 0 ? MATCH : -1; cg::this_cluster().sync(); }\n"
+                 "void f(float *x) { k<<<dim3(1, 1, NZ), TILE>>>(x, x); }", ("\nparameters:\n  TILE: [16, 32, 64]\n", "  # TODO: cluster: [2]  how many blocks form a cluster?\n  grid: [1, 1, 96]\n"), ("MATCH", "NZ")),
                 # How long a list is that the source fills is not to be chosen.
                 ("#define Q 3\n#define ITEMS 4\n__constant__ float w[Q] = {1, 2, 1};\n__global__ void k(float *x) { float sum[ITEMS] = {}; for (int i = 0; i < Q; i++) sum[0] += w[i]; x[threadIdx.x] = sum[0]; }",
                  ("  ITEMS: [2, 4, 8]\n",), ("Q: [",)),

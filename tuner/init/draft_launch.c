@@ -129,6 +129,8 @@ void hn_draft_find_launch(struct hn_draft *draft)
         if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
             draft->passed[i].begin = draft->passed[i].end - 1;
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
+    if (HN_HAS(unit, kernel->body, "this_cluster"))
+        HN_DRAFT_NOTE(draft, "clusters", "there are");
 }
 
 /* Follows a name that stands alone to its value or to what a call gives it, at most so often. */
@@ -807,13 +809,13 @@ void hn_draft_read_launch(struct hn_draft *draft)
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
     /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
      * other as many as there is room for. */
-    bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0;
+    bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0 &&
+                 !draft->grid_is_known && draft->dimensions == 1;
     bool goes_on = HN_HAS(draft->unit, draft->kernel->body, "gridDim");
     /* "sums[blockIdx.x] = sum" */
     for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
         goes_on &= !hn_at(draft->unit, i - 1, "[") || index_width(draft, i, 0) == 0 ||
                    !hn_at(draft->unit, i + index_width(draft, i, 0) + 1, "=");
-    waits = waits && !draft->grid_is_known && draft->dimensions == 1;
     if (waits || (draft->grid_is_known && draft->dimensions == 1 && goes_on &&
                   is_number(draft->grid[0]) && strcmp(draft->grid[0], "1") != 0))
         draft->grid[0] = hn_draft_add_launch(
