@@ -83,16 +83,6 @@ static json_t *shape_to_json(const struct hn_argument *argument, const char *fil
                                hn_element_name(argument->element), "shape", lengths));
 }
 
-/* For --json. */
-static void tell_result(const struct hn_argument *argument, const struct hn_value *values,
-                        json_t *results, struct hn_error *err)
-{
-    uint64_t shape[3];
-    size_t dimensions = shape_of(argument, values, shape, err);
-    if (!hn_failed(err))
-        json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
-}
-
 /* A NumPy array (its manual: numpy.lib.format), whose elements follow. bfloat16 is uint16. */
 static FILE *create_array(const char *path, enum hn_element element, const uint64_t *shape,
                           size_t dimensions, struct hn_error *err)
@@ -181,9 +171,14 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
     for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
         if (hn_argument_is_filled(&plan->arguments[i]))
             write_input(inputs, i, folder, values, files, err);
-    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++)
-        if (hn_argument_is_compared(&plan->arguments[i]))
-            tell_result(&plan->arguments[i], values, results, err);
+    for (size_t i = 0; !hn_failed(err) && i < plan->argument_count; i++) {
+        const struct hn_argument *argument = &plan->arguments[i];
+        uint64_t shape[3];
+        size_t dimensions =
+            hn_argument_is_compared(argument) ? shape_of(argument, values, shape, err) : 0;
+        if (dimensions > 0 && !hn_failed(err))
+            json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
+    }
     free(values);
     free(folder);
     hn_plan_destroy(own);
