@@ -50,19 +50,15 @@ static uint64_t mix_number(uint64_t hash, uint64_t number)
     return hash ^ hash >> 32;
 }
 
-/* What is no word, as bits. Of a boolean that hone_boolean did not make only one part is set. */
-static uint64_t bits_of(const struct hone_value *value)
-{
-    return value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : (uint64_t)value->as.integer;
-}
-
 static uint64_t hash_request(const struct request *request)
 {
     uint64_t hash = mix(0xcbf29ce484222325u, request->kernel, strlen(request->kernel));
     HN_EACH_OF(value, request->problem, request->problem_count) {
         hash = mix(hash, value->name, strlen(value->name));
+        /* Of a boolean that hone_boolean did not make only one part is set. */
+        uint64_t bits = value->kind == HONE_BOOLEAN ? value->as.boolean != 0 : value->as.integer;
         hash = value->kind == HONE_WORD ? mix(hash, value->as.word, strlen(value->as.word))
-                                        : mix_number(hash, bits_of(value));
+                                        : mix_number(hash, bits);
     }
     return mix_number(hash, (uintptr_t)request->context);
 }
