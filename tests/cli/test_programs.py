@@ -188,6 +188,21 @@ run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
             self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000})
 
+    def test_a_time_behind_words_to_choose_from(self):
+        """Groups without a digit are words; one with two numbers is no time, whatever groups are in it."""
+        cases = " ".join(f"{i}) echo '{text}';;" for i, text in enumerate(("real 11", "wall 12 ms", "wall none", "real 1,234", "real13")))
+        for regex, times in (("(real|(wall)) ([0-9.,]+)", {0: 11, 1: 12000, 2: None, 3: None, 4: None}),
+                             ("((real|wall) ?(([0-9]+),?([0-9]*)))", dict.fromkeys(range(5))), ("(un)?(real|wall) ?([0-9]+)$", {0: 11, 1: None, 2: None, 3: None, 4: 13})):
+            self.write("words.yaml", f"""\
+kernel: words
+template: words.yaml
+parameters: {{A: {{range: [0, 4]}}}}
+run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{regex: '{regex}'}}}}
+""")
+            code = 0 if any(times.values()) else 3
+            tuning, = json.loads(self.hone("tune", "words.yaml", "--allow-run", "--quiet", "--json", "--full", expect=code).stdout)
+            self.assertEqual({record["point"]["A"]: record["timing"]["median_us"] if record["outcome"] == "ok" else None for record in tuning["records"]}, times)
+
     def test_numbers_that_json_has_not(self):
         """Python prints the deviation of one time as NaN. Where the time itself is none, it stays none."""
         texts = '{"std": NaN, "t": 17}', "[1, -Infinity]", '{"t": 18, "most": Infinity, "said": "a NaN"}', '{"t": NaN}'

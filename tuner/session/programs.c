@@ -29,7 +29,7 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 13 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 13, GROUPS = 10 };
 
 static const char *const units[] = {"us",      "ns",      "ms",     "s",     "\u00b5s",
                                     "\u03bcs", "micros",  "millis", "nanos", "min",
@@ -336,6 +336,21 @@ static double find_in_json(const char *place, char *text, double unit_us)
     return time_us;
 }
 
+/* In the first group with a digit, since others tell words apart. A "," that the expression has
+ * behind it ends a column. */
+static double find_by_regex(const regex_t *regex, const char *printed, double unit_us)
+{
+    regmatch_t groups[GROUPS];
+    bool matches = regexec(regex, printed, GROUPS, groups, 0) == 0;
+    for (const regmatch_t *group = groups + 1; matches && group < groups + GROUPS; group++) {
+        size_t length = (size_t)(group->rm_eo - group->rm_so);
+        if (length > 0 && strcspn(printed + group->rm_so, "0123456789") < length)
+            return time_of(printed + group->rm_so, length + (group->rm_eo == groups->rm_eo),
+                           unit_us);
+    }
+    return NAN;
+}
+
 /* The time that a run says, in microseconds; 0: the record has failed, or it is over. */
 static double run_once(struct programs *programs, const struct build *build,
                        struct hn_record *record)
@@ -343,20 +358,13 @@ static double run_once(struct programs *programs, const struct build *build,
     const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
-    regmatch_t matches[2];
     double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
     struct command command;
     char last[400], said[64] = "no time";
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
-        time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us) : (double)NAN;
-        /* A "," that the expression has behind its group ends a column. */
-        if (json == NULL && regexec(&programs->regex, command.printed, 2, matches, 0) == 0 &&
-            matches[1].rm_so >= 0)
-            time_us = time_of(command.printed + matches[1].rm_so,
-                              (size_t)(matches[1].rm_eo - matches[1].rm_so) +
-                                  (matches[1].rm_eo == matches->rm_eo),
-                              unit_us);
+        time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us)
+                               : find_by_regex(&programs->regex, command.printed, unit_us);
         hn_process_describe_output(&command.process, last, sizeof last);
         if (!isnan(time_us))
             snprintf(said, sizeof said, "%g us, which is none of a run,", time_us);
