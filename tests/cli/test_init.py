@@ -533,7 +533,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            " cooperative_groups::this_grid().sync(); }\n")
         for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
                      "  - 8 * TILE * (TILE + 1) + STEP <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
-                     "{name: b, type: float32x3, count: n, role: inout}", "{name: box, type: Box, fields: {low: 1, high: 1, n: n}}  # TODO: which values?\n",
+                     "{name: b, type: float32x3, count: n, role: inout}", "{name: box, type: Box, fields: {low: 1, high: 1, n: n}}  # TODO: which values, in `problem` too?\n",
                      "{name: out, type: float64, count: n, role: output}  # TODO: how many elements?\n", "{name: in, type: float64, count: n}  # TODO: how many elements?\n",
                      "block: [TILE * STEP]", 'grid: ["ceil_div(n, TILE * STEP)"]', "  cooperative: true\n"):
             self.assertIn(part, draft)
@@ -808,7 +808,7 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
                      "  - {name: image_1, type: float64, count: width * height}  # TODO: how many elements?\n",
                      '  - {name: image, type: "own::Image", fields: {out: {buffer: image_out}, "in[0]": {buffer: image_1}, '
                      '"in[1]": {buffer: image_2}, by.x: 1, by.y: 1, by.z: 1, by.w: 1, both.real: 1, mode: 1, size.width: width, '
-                     "size.height: height, nodes: {buffer: image_nodes}}}  # TODO: which values?\n",
+                     "size.height: height, nodes: {buffer: image_nodes}}}  # TODO: which values, in `problem` too?\n",
                      "  - {name: packed_data, type: int32, count: 1}  # TODO: which contents", "  - {name: hidden_data, type: int32, count: 1}",
                      "  - {name: weights_data, type: float32, count: 12}", "  arguments: [image, packed, hidden, weights, list, height]\n",
                      "  - {name: list, type: uint8x16, count: width * height, role: output}  # TODO: own::Node has fields of several types; "):
@@ -818,8 +818,8 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
     def test_structures_of_the_same_names(self):
         """Of two structures each may have an x of its own."""
         draft = self.draft("__global__ void k(float *x, dim3 size, dim3 leap) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < size.x) x[i] = leap.y; }")
-        self.assertIn("{name: size, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values?\n", draft)
-        self.assertIn("{name: leap, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values?\n", draft)
+        self.assertIn("{name: size, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values, in `problem` too?\n", draft)
+        self.assertIn("{name: leap, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values, in `problem` too?\n", draft)
 
     def test_views_with_methods(self):
         """A method may write to all that its structure points to."""
@@ -846,7 +846,7 @@ template <typename T, class F, class G> __global__ void k(T *y, const T *x, T a,
 }
 }
 """
-        fields = '{name: f, type: "own::Scale", fields: {by: 1, add: add}}  # TODO: which values?\n'
+        fields = '{name: f, type: "own::Scale", fields: {by: 1, add: add}}  # TODO: which values, in `problem` too?\n'
         for launch, parts in (("", ('entry: "own::k<float, own::Scale, own::Scale>"  # TODO', fields, "{name: a, type: float32, value: 1}")),
                               ("template __global__ void own::k<double, own::Scale, own::Negate>(double *, const double *, double, int, own::Scale, own::Negate);\n",
                                ('entry: "own::k<double, own::Scale, own::Negate>"\n', fields, "{name: y, type: float64, count: n, role: output}"))):

@@ -578,7 +578,9 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
             value = HN_DRAFT_TEXT(draft, "{buffer: %s}", name);
             add_argument(draft, field, name, NULL);
             draft->arguments.items[draft->arguments.count - 1].within = true;
-        } else {
+        } else if (size != NULL && !size->told) {
+            whole.todo = "which values, in `problem` too?";
+        } else if (whole.todo == NULL) {
             whole.todo = "which values?";
         }
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i > 0 ? ", " : "", quote, field->name,
