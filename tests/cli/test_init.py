@@ -415,6 +415,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # As some formatters write it.
                 ("void f(float *d) { const int m = 5000; k << <(m + 63) / 64, 64, 96 >> >(d, 3, m); }",
                  "problem: {n: 5000}\n", "value: 3}\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
+                # Two buffers that take turns.
+                ("int main() { const int m = 5000, t = pick(); float *d[2]; cudaMalloc(&d[0], m * 4 * sizeof(float)); k<<<512, 64>>>(d[t & 1], 1, m); }",
+                 "problem: {n: 5000}\n", "count: n * 4, role: output}"),
                 # Nobody knows n: a constant may be too few for what is guessed.
                 ("int main(int, char **a) { float *d; cudaMalloc(&d, (1 << 20) * sizeof(float)); k<<<512, 64>>>(d, 1, read(a)); }",
                  "count: n, role: output}")):

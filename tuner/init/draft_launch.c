@@ -465,7 +465,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
     bool owner = false;
     for (int depth = 0; depth < DEEPEST && (own == NULL || own->given || !owner); depth++) {
         size_t name = passed.begin;
-        for (size_t i = name; i < passed.end && !hn_at(unit, i, "+"); i++)
+        for (size_t i = name; i < passed.end && !strchr("+[", hn_text_at(unit, i)[0]); i++)
             if (hn_text_is_word(hn_text_at(unit, i)) && !hn_at(unit, i + 1, "("))
                 name = i;
         HN_EACH_AT(i, unit, HN_EVERYWHERE, "(")
