@@ -35,12 +35,22 @@ __attribute__((flatten)) static void fill_floats(float *data, u64 count, struct 
     hone_fill(data, count, 0, 0, FLOAT32, recipe);
 }
 
+__attribute__((flatten)) static void fill_integers(int *data, u64 count, struct hone_recipe recipe)
+{
+    recipe.kind = UNIFORM;
+    recipe.integer = 1;
+    recipe.turned = 0;
+    hone_fill(data, count, 0, 0, INT32, recipe);
+}
+
 static void fill_elements(void *data, u64 count, u64 row, u64 pitch, int element,
                           const struct hone_recipe *recipe)
 {
-    if (row == 0 && element == FLOAT32 && recipe->kind == UNIFORM && !recipe->integer &&
-        recipe->turned == 0)
+    bool simple = row == 0 && recipe->kind == UNIFORM && recipe->turned == 0;
+    if (simple && element == FLOAT32 && !recipe->integer)
         fill_floats(data, count, *recipe);
+    else if (simple && element == INT32 && recipe->integer == 1)
+        fill_integers(data, count, *recipe);
     else
         hone_fill(data, count, row, pitch, element, *recipe);
 }
