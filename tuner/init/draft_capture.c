@@ -108,7 +108,6 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
     const char *name = HN_DRAFT_TEXT(draft, "p%zu", place);
     const struct hn_capture_part *before = NULL, *after = NULL;
     const struct hn_value *scalar = hn_bindings_get(&head->scalars, name);
-    bool number = argument->value != NULL && scalar != NULL;
     HN_EACH_OF(part, head->inputs, head->input_count)
         before = strcmp(part->name, name) == 0 ? part : before;
     HN_EACH_OF(part, head->expected, head->expected_count)
@@ -124,7 +123,7 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
             (struct hn_draft_argument){.name = argument->name, .type = "uint64", .value = "0"};
     else if (argument->from != NULL && before != NULL && after == NULL)
         take_buffer(draft, before, NULL, true, argument - 1, err);
-    if (!number)
+    if (argument->value == NULL || scalar == NULL)
         return;
     /* A size, or what the argument was. */
     struct hn_draft_name *own = hn_draft_find(draft, argument->value);
