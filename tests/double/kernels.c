@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <float.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -164,66 +163,12 @@ static void veil_elements(const struct double_launch *launch)
               TAKE(u64, 4));
 }
 
-static float unveiled_float(const unsigned int *data, u64 index, u64 key)
-{
-    union {
-        unsigned int bits;
-        float real;
-    } value = {UNVEIL(unsigned int, data, index)};
-    return value.real;
-}
-
-/* Of numbers from 0 on, which are in the order of their bits: those the compiler compares many of
- * at once. */
-static u64 bits_of(double value)
-{
-    union {
-        double real;
-        u64 bits;
-    } word = {value};
-    return word.bits;
-}
-
-/* Of floats one behind the other that are all right, which is what most comparisons find. false:
- * some are not. */
-static bool compare_right_floats(const float *found, const unsigned int *expected, u64 key,
-                                 u64 count, double tolerance, struct hone_difference *difference)
-{
-    const u64 allowed = bits_of(tolerance), finite = bits_of((double)FLT_MAX);
-    u64 max_error = 0, max_reference = 0, wrong = 0, telling = 0, worst = 0;
-    for (u64 i = 0; i < count; i++) {
-        double r = (double)unveiled_float(expected, i, key);
-        u64 reference = bits_of(fabs(r)), error = bits_of(fabs((double)found[i] - r));
-        wrong |= (error > allowed) | (reference > finite);
-        telling += reference > allowed;
-        max_error = error > max_error ? error : max_error;
-        max_reference = reference > max_reference ? reference : max_reference;
-    }
-    if (count == 0 || wrong)
-        return false;
-    while (bits_of(fabs((double)found[worst] - (double)unveiled_float(expected, worst, key))) <
-           max_error)
-        worst++;
-    *difference = (struct hone_difference){
-        .worst = worst, .misplaced = NOWHERE, .strayed = NOWHERE, .telling = telling};
-    memcpy(&difference->max_error, &max_error, sizeof max_error);
-    memcpy(&difference->max_reference, &max_reference, sizeof max_reference);
-    return true;
-}
-
 static void compare(const struct double_launch *launch)
 {
-    const void *found = TAKE(const void *, 0), *expected = TAKE(const void *, 1);
-    u64 key = TAKE(u64, 2), count = TAKE_COUNT(3), row = TAKE(u64, 4);
-    int element = TAKE(int, 6);
-    double tolerance = TAKE(double, 7);
-    const unsigned int *elements = TAKE(const unsigned int *, 8);
-    struct hone_difference *differences = TAKE(struct hone_difference *, 13);
-    if (element == FLOAT32 && row == 0 && elements == NULL &&
-        compare_right_floats(found, expected, key, count, tolerance, &differences[blockIdx.x]))
-        return;
-    hone_compare(found, expected, key, count, row, TAKE(u64, 5), element, tolerance, elements,
-                 TAKE(u64, 9), TAKE(u64, 10), TAKE(u64, 11), TAKE(const void *, 12), differences);
+    hone_compare(TAKE(const void *, 0), TAKE(const void *, 1), TAKE(u64, 2), TAKE_COUNT(3),
+                 TAKE(u64, 4), TAKE(u64, 5), TAKE(int, 6), TAKE(double, 7),
+                 TAKE(const unsigned int *, 8), TAKE(u64, 9), TAKE(u64, 10), TAKE(u64, 11),
+                 TAKE(const void *, 12), TAKE(struct hone_difference *, 13));
 }
 
 static void written(const struct double_launch *launch)
