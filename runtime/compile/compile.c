@@ -57,7 +57,7 @@ static void check_options(const struct hn_source *source, const char *architectu
     size_t length = strcspn(architecture, "af");
     for (size_t i = 0; i < source->option_count && !hn_failed(err); i++) {
         const char *option = source->options[i];
-        const char *folder = hn_option_value(option, "include-path");
+        const char *path = hn_option_path(option);
         const char *wanted = hn_option_value(option, "gpu-architecture");
         if (wanted != NULL && (strncmp(wanted, architecture, length) != 0 ||
                                wanted[length + strspn(wanted + length, "af")] != '\0'))
@@ -65,7 +65,7 @@ static void check_options(const struct hn_source *source, const char *architectu
                     "option '%s' asks for %s, but %s is compiled for, as the GPU or --arch says; "
                     "take the option out (`hone compile --arch %s` compiles for another GPU)",
                     option, wanted, architecture, wanted);
-        else if (folder != NULL && *folder != '/')
+        else if (path != NULL && *path != '/')
             hn_fail(err, HN_ECONFIG,
                     "option '%s': the folder of the config, to which it is relative, is "
                     "not known here; give it a whole path",

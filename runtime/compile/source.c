@@ -298,16 +298,17 @@ static char *expand_option(const struct hn_option *option, const struct hn_value
     return hn_made(hn_text_take(&text), err);
 }
 
-/* A folder of includes is relative to the config's, as the template is. Where a recording does not
- * say where that was it stays as it is, and is not compiled with. */
-static void resolve_folder(const struct hn_plan *plan, char **option, struct hn_error *err)
+/* A path is relative to the config's folder, as the template is. Where a recording does not say
+ * where that was it stays as it is, and is not compiled with. */
+static void resolve_path(const struct hn_plan *plan, char **option, struct hn_error *err)
 {
-    const char *folder = hn_option_value(*option, "include-path");
+    const char *path = hn_option_path(*option);
     const char *slash = plan->config != NULL ? strrchr(plan->config, '/') : NULL;
     struct hn_text resolved = {0};
-    if (folder == NULL || *folder == '/' || slash == NULL)
+    if (path == NULL || *path == '/' || slash == NULL)
         return;
-    hn_text_printf(&resolved, "-I%.*s/%s", (int)(slash - plan->config), plan->config, folder);
+    hn_text_printf(&resolved, "%.*s%.*s/%s", (int)(path - *option), *option,
+                   (int)(slash - plan->config), plan->config, path);
     free(*option);
     *option = hn_made(hn_text_take(&resolved), err);
 }
@@ -330,7 +331,7 @@ static void add_steps_and_options(const struct scope *scope, struct hn_source *s
         char **expanded = &source->options[source->option_count++];
         *expanded = expand_option(&plan->options[i], values, err);
         if (!hn_failed(err) && hn_option_check(*expanded, err) == HN_OK)
-            resolve_folder(plan, expanded, err);
+            resolve_path(plan, expanded, err);
     }
     free(values);
 }

@@ -63,12 +63,18 @@ static void add_found(struct loader *loader, const char *file, int line, const c
         check_text(path, include->text, err);
 }
 
-/* "" where it cannot be read: the compiler says so. */
+/* "" where it cannot be read: the compiler says so. What is no text stands as its hash. */
 static char *read_other(const char *path, struct hn_error *err)
 {
     char *text;
-    bool is_read = hn_file_read(path, FILE_LIMIT, &text, NULL, NULL) == HN_OK;
-    return is_read ? text : hn_copy_string("", err);
+    size_t size;
+    if (hn_file_read(path, FILE_LIMIT, &text, &size, NULL) != HN_OK)
+        return hn_copy_string("", err);
+    if (strlen(text) == size)
+        return text;
+    struct hn_hash hash = hn_hash_bytes(text, size);
+    free(text);
+    return hn_copy_string(hash.hex, err);
 }
 
 static void add_other(struct hn_template *template, const char *path, struct hn_error *err)
@@ -138,14 +144,36 @@ static void scan(struct loader *loader, const char *file, const char *text, bool
         add_include(loader, file, given, &include, err);
 }
 
-/* The texts of -D, whose macros #include lines may name. */
+static void add_control(const char *path, void *loader, struct hn_error *err)
+{
+    add_other(((struct loader *)loader)->template, path, err);
+}
+
+/* The control files of all values: those of the folder that end as the name does. */
+static void add_controls(struct loader *loader, const char *name, struct hn_error *err)
+{
+    const char *config = loader->plan->config != NULL ? loader->plan->config : "";
+    const char *hole = strchr(name, '{'), *file = hole != NULL ? basename(name) : strchr(name, 0);
+    const char *const ends[] = {hole != NULL ? strrchr(name, '}') + 1 : "", NULL};
+    int folder = *name != '/' ? (int)(basename(config) - config) : 0;
+    char path[2 * PATH_MAX];
+    if (hole != NULL && hole < file)
+        hn_fail(err, HN_ECONFIG, "control file '%s': a '/' stands behind a value", name);
+    snprintf(path, sizeof path, "%.*s%.*s", folder, config, (int)(file - name), name);
+    hn_files_visit(path, ends, add_control, loader, err);
+}
+
+/* The texts of -D, whose macros #include lines may name, and control files. */
 static void scan_options(struct loader *loader, struct hn_error *err)
 {
     const struct hn_plan *plan = loader->plan;
     for (size_t i = 0; plan != NULL && i < plan->option_count && !hn_failed(err); i++) {
         const char *macro = hn_option_value(plan->options[i].text, "define-macro");
+        const char *controls = hn_option_value(plan->options[i].text, HN_OPTION_CONTROLS);
         struct hn_text text = {0};
         size_t length = macro != NULL ? hn_word_length(macro) : 0;
+        if (controls != NULL)
+            add_controls(loader, controls, err);
         if (macro == NULL || macro[length] != '=')
             continue;
         hn_text_printf(&text, "#define %.*s %s", (int)length, macro, macro + length + 1);

@@ -17,10 +17,11 @@ struct hn_template {
      * includes, named as they are between the quotes. */
     struct hn_text_file *files;
     size_t file_count;
-    /* What the compiler finds in folders of -I, by its path: several may go by one name, so it reads these itself. */
+    /* What the compiler finds in folders of -I, by its path: several may go by one name, so it reads these itself. Control files,
+     * too, those that are no text by their hashes. */
     struct hn_text_file *others;
     size_t other_count;
-    struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host and files of -I among them */
+    struct hn_hash hash; /* of the texts and the includes' names, Hone's own headers of the host and the others among them */
 };
 
 /* HN_ECONFIG: no such file, or an include that is missing, with the file and line that asks for it. Quoted includes

@@ -67,11 +67,12 @@ static const struct option compiler[] = {
     {NULL, NULL, NONE},
 };
 
-/* The options of ptxas 13.0. */
+/* The options of ptxas 13.0, and one of 13.3. */
 static const struct option assembler[] = {
     {"opt-level", "O", ATTACHED},
     {"Ofast-compile", "Ofc", WORD},
     {"allow-expensive-optimizations", NULL, WORD},
+    {"apply-controls", NULL, TEXT},
     {"def-load-cache", "dlcm", WORD},
     {"def-store-cache", "dscm", WORD},
     {"force-load-cache", "flcm", WORD},
@@ -213,7 +214,15 @@ const char *hn_option_value(const char *text, const char *name)
 {
     const char *rest;
     const struct option *option = find(compiler, text, &rest);
+    if (option != NULL && option->value == PTXAS)
+        option = find(assembler, *rest == '=' ? rest + 1 : rest, &rest);
     if (option == NULL || strcmp(option->name, name) != 0)
         return NULL;
     return *rest == '=' ? rest + 1 : rest;
+}
+
+const char *hn_option_path(const char *text)
+{
+    const char *folder = hn_option_value(text, "include-path");
+    return folder != NULL ? folder : hn_option_value(text, HN_OPTION_CONTROLS);
 }

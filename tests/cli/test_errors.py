@@ -2,6 +2,7 @@
 """What goes wrong with configs, templates and devices: the exact message and the exit code."""
 
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -174,6 +175,22 @@ class Templates(hone.Case):
         self.spoil(config, "LOAD:", "real: [float, double]\n  LOAD:")
         self.hone("compile", "--arch", "sm_90", config.name)
         self.hone("compile", "--arch", "sm_90", config, cwd="/")
+
+    def test_control_files_are_relative_to_the_config(self):
+        """ptxas reads the file of each value, and says what is wrong with it."""
+        config = self.copy_config()
+        file = self.folder / "acf" / "ldg.acf"
+        config.write_text(config.read_text() + 'compile: {controls: {if: LOAD != plain, file: "acf/{LOAD}.acf"}}\n')
+        plain, ldg = self.compile_both(config)
+        self.assertEqual((plain["outcome"], ldg["outcome"]), ("ok", "compile_error"))
+        self.assertRegex(ldg["log"], f"ptxas fatal *: .*{file}")
+        file.parent.mkdir()
+        file.write_text("none of ptxas")
+        self.assertNotIn("opened", self.compile_both(config)[1]["log"])
+
+    def compile_both(self, config):
+        text = self.hone("compile", "--arch", "sm_90", "--all", "-s", "BLOCK=64", "-s", "ITEMS=1", "--log", "--json", config, cwd="/").stdout
+        return json.loads(text)
 
     def test_an_option_that_is_not_allowed(self):
         config = self.with_options("--ptxas-options=--compiler-stats-file=here")

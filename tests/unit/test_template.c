@@ -116,6 +116,38 @@ static struct hn_hash hash_of(const char *folder)
     return hash_with(folder, NULL, &template);
 }
 
+/* Those of all values, and of each the whole. */
+TEST(hash_tells_control_files)
+{
+    static const char texts[][3] = {"", "a", {'a', 0, 'b'}, {'a', 0, 'c'}};
+    const char *folder = own_folder();
+    struct hn_option option = {.text = "-Xptxas=--apply-controls=acf/{ACF}.acf"};
+    char config[256], main[256], acf[256], file[300];
+    const struct hn_plan plan = {.config = config, .options = &option, .option_count = 1};
+    struct hn_hash last = {""};
+    snprintf(config, sizeof config, "%s/main.yaml", folder);
+    snprintf(main, sizeof main, "%s/main.cu", folder);
+    snprintf(acf, sizeof acf, "%s/acf", folder);
+    snprintf(file, sizeof file, "%s/fast.acf", acf);
+    assert_int_equal(mkdir(acf, 0700), 0);
+    write_file(folder, "main.cu", "");
+    write_file(acf, "not.txt", "1");
+    for (size_t i = 0; i < 4; i++) {
+        struct hn_template template ENDED_BY(hn_template_finish);
+        assert_ok(hn_file_write(file, texts[i], i < 2 ? i : 3, NULL));
+        struct hn_hash hash = hash_with(folder, &plan, &template);
+        assert_int_equal(template.other_count, 1);
+        assert_string_not_equal(hash.hex, last.hex);
+        hn_template_check(&template, &plan, &said);
+        assert_int_equal(said.status, HN_OK);
+        last = hash;
+    }
+    struct hn_template template;
+    option.text = (char[]){"-Xptxas=--apply-controls={ACF}/fast.acf"};
+    assert_error(hn_template_load(main, &template, &plan, &said), HN_ECONFIG,
+                 "control file '{ACF}/fast.acf': a '/' stands behind a value");
+}
+
 TEST(hash_tells_texts_not_places)
 {
     const char *here = own_folder();

@@ -6,6 +6,7 @@
 #include "runtime/compile/code_scan.h"
 #include "runtime/compile/template.h"
 #include "runtime/plan/launch.h"
+#include "runtime/plan/option_list.h"
 #include "tuner/config/config_parts.h"
 
 /* All but the space: what is frozen, steps, pipelines, options, the reference and metrics. */
@@ -221,21 +222,28 @@ static void read_pipeline(struct hn_reader *reader)
     hn_config_fail(reader, node, "the pipeline neither uploads nor downloads anything");
 }
 
-static void read_option(struct hn_reader *reader, const struct hn_yaml *node,
+/* A text, or {if: ..., option: ...}. A control file, whose key is `file`, is an option of ptxas. */
+static void read_option(struct hn_reader *reader, const struct hn_yaml *node, bool controls,
                         struct hn_option *option)
 {
     struct hn_error reason = {0};
+    struct hn_text whole = {0};
     const struct hn_yaml *text = node;
     if (node->kind != HN_YAML_SCALAR) {
-        hn_config_check_keys(reader, node, "if option");
-        text = hn_config_need(reader, node, "option");
+        hn_config_check_keys(reader, node, controls ? "if file" : "if option");
+        text = hn_config_need(reader, node, controls ? "file" : "option");
         hn_config_read_expression(reader, hn_config_need(reader, node, "if"), &option->condition);
     }
     if (text == NULL ||
-        !hn_config_expect(reader, text->kind == HN_YAML_SCALAR && text->text[0] == '-', text,
-                          "a compile option such as \"--use_fast_math\""))
+        !hn_config_expect(reader,
+                          text->kind == HN_YAML_SCALAR && (controls || text->text[0] == '-'), text,
+                          controls ? "the path of a control file of ptxas"
+                                   : "a compile option such as \"--use_fast_math\""))
         return;
-    option->text = hn_config_expand(reader, text, text->text, true);
+    hn_text_append(&whole, controls ? "--ptxas-options=--" HN_OPTION_CONTROLS "=" : "");
+    hn_text_append(&whole, text->text);
+    option->text = hn_config_expand(reader, text, hn_needed(whole.data), true);
+    hn_text_finish(&whole);
     if (!hn_failed(reader->err))
         hn_option_read_holes(option, &reason);
     hn_config_take(reader, text, NULL, &reason);
@@ -271,7 +279,7 @@ static void read_compile(struct hn_reader *reader)
     const struct hn_yaml *node = hn_yaml_get(reader->root, "compile");
     if (node == NULL)
         return;
-    hn_config_check_keys(reader, node, "compiler arch_specific refuse options");
+    hn_config_check_keys(reader, node, "compiler arch_specific refuse options controls");
     plan->compiler = (enum hn_compiler)hn_config_read_choice(reader, hn_yaml_get(node, "compiler"),
                                                              hn_compiler_names, 2);
     plan->arch_specific = hn_config_read_flag(reader, hn_yaml_get(node, "arch_specific"));
@@ -281,13 +289,14 @@ static void read_compile(struct hn_reader *reader)
         plan->refused |=
             1u << hn_config_read_choice(reader, item, hn_warning_names, HN_WARNING_COUNT);
     const struct hn_yaml *options = hn_yaml_get(node, "options");
+    const struct hn_yaml *controls = hn_yaml_get(node, "controls");
     item = hn_config_list(reader, options,
                           "a list of options, each a string or {if: ..., option: ...}");
-    if (options == NULL)
-        return;
-    plan->options = hn_need(options->count, sizeof *plan->options);
+    plan->options = hn_need((options != NULL ? options->count : 0) + 1, sizeof *plan->options);
     for (; item != NULL && !hn_failed(reader->err); item = item->next)
-        read_option(reader, item, &plan->options[plan->option_count++]);
+        read_option(reader, item, false, &plan->options[plan->option_count++]);
+    if (controls != NULL && !hn_failed(reader->err))
+        read_option(reader, controls, true, &plan->options[plan->option_count++]);
 }
 
 /* The step of a reference stands beside its other keys. */
