@@ -712,6 +712,30 @@ class Odd(Page):
         self.assertEqual(self.column("rank")[0], "1")
         self.assertEqual(self.column("gflops")[0], f"{best:.2f}")
 
+    def weigh(self, delay, finalists=(0.02, 0.0125)):
+        """An objective that only the finalists have; that of the others is estimated."""
+        self.document["hone"]["objective"] = "energy_delay minimize" if delay else "energy minimize"
+        for row, joules in zip(self.rows, [*finalists] + [0] * len(self.rows)):
+            seconds = row["time"] / 1000
+            row["hone"].update(estimated_w=700, objective=(joules or 700 * seconds) * (seconds if delay else 1))
+            if joules:
+                row["hone"].update(final=True, energy={"joules": joules, "spread": 0.01, "power_w": 300.5, "windows": 2})
+        self.look()
+        ranks = [str(k + 1) for k in range(len(finalists))]
+        self.assertEqual(self.column("rank"), ranks + ["–"] * (len(self.rows) - len(ranks)))
+        self.assertEqual(self.browser.texts("#energy tbody td:first-child"), ranks[::-1])
+        return self.browser.text("#summary")
+
+    def test_energy(self):
+        self.assertIn("best energy\n\n12.50 mJ\n\nlower is better", self.weigh(delay=False))
+
+    def test_energy_that_was_not_measured_yet(self):
+        self.assertNotIn("best energy", self.weigh(delay=False, finalists=()))
+
+    def test_energy_and_time(self):
+        product = 0.0125 * self.rows[1]["time"] / 1000
+        self.assertIn(f"best energy_delay\n\n{product:.2e}\n\nlower is better".replace("e-0", "e-"), self.weigh(delay=True))
+
     def test_no_metrics(self):
         for row in self.rows:
             row["hone"]["metrics"] = {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The data of the page: tunings with their records, of which columns are made.
-import {figure, time, date, spread, NONE} from "./format.js";
+import {energy, figure, time, date, spread, NONE} from "./format.js";
 
 /** Of tensor cores, in the order in which metrics are looked for. */
 const TENSOR_TYPES = ["fp8", "bf16", "fp16", "tf32"];
@@ -61,7 +61,8 @@ class Tuning {
     this.time = this.column("time");
     this.low = this.column("low");
     this.high = this.column("high");
-    this.cost = this.timed ? this.time : this.metric(this.objectiveName);
+    this.cost = this.takeCosts();
+    if (this.cost[this.best] === null) this.best = null; // none was weighed yet
     this.varying = this.parameters.map((_, p) => p).filter(p => this.parameters[p].values.length > 1);
     this.samples = this.rows.flatMap(({timing}, record) => (timing?.samples_us ? [{record, us: timing.samples_us}] : []));
     this.rankRecords();
@@ -82,6 +83,13 @@ class Tuning {
     this.metrics = {};
     for (const {metrics} of this.rows)
       for (const name of Object.keys(metrics ?? {})) this.metrics[name] ??= this.rows.map(record => number(record.metrics?.[name]));
+  }
+
+  /** What the objective is of each record: of energy those alone have it that were weighed. */
+  takeCosts() {
+    const joules = this.column("joules");
+    const measured = {time: this.time, energy: joules, energy_delay: joules.map((own, i) => (own === null ? null : own * this.time[i] * 1e-6))};
+    return this.metrics[this.objectiveName] ?? measured[this.objectiveName] ?? this.rows.map(() => null);
   }
 
   /** Of which record one is a duplicate. */
@@ -183,7 +191,7 @@ class Tuning {
   }
 
   costFigure(cost) {
-    return this.timed ? time(cost) : figure(cost);
+    return this.timed ? time(cost) : this.objectiveName === "energy" ? energy(cost) : figure(cost);
   }
 
   get problemText() {
