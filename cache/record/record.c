@@ -317,10 +317,11 @@ double hn_front_cost(const struct hn_record *record, enum hn_front_by by)
     return by == HN_FRONT_ENERGY ? joules : joules * time_us;
 }
 
-bool hn_front_parse(const char *objective, enum hn_front_by *by)
+enum hn_front_by hn_front_parse(const char *objective)
 {
-    *by = strcmp(objective, "energy_delay") == 0 ? HN_FRONT_ENERGY_DELAY : HN_FRONT_ENERGY;
-    return *by == HN_FRONT_ENERGY_DELAY || strcmp(objective, "energy") == 0;
+    return strcmp(objective, "energy_delay") == 0 ? HN_FRONT_ENERGY_DELAY
+           : strcmp(objective, "energy") == 0     ? HN_FRONT_ENERGY
+                                                  : HN_FRONT_TIME;
 }
 
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by)

@@ -329,8 +329,8 @@ enum hn_front_by { HN_FRONT_TIME, HN_FRONT_ENERGY, HN_FRONT_ENERGY_DELAY };
  * measured. */
 double hn_front_cost(const struct hn_record *record, enum hn_front_by by);
 
-/* The objectives "energy" and "energy_delay"; false for any other name. */
-bool hn_front_parse(const char *objective, enum hn_front_by *by);
+/* The objectives "energy" and "energy_delay"; HN_FRONT_TIME for any other name. */
+enum hn_front_by hn_front_parse(const char *objective);
 /* What is compared where that is a tuning's objective: joules, or joules times seconds, of a launch. Of a record whose energy was
  * not measured, what the most that the GPU may draw makes of its time; NAN where there is neither. */
 double hn_front_objective(const struct hn_record *record, enum hn_front_by by);

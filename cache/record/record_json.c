@@ -269,9 +269,9 @@ static void gate_objective(const struct hn_record *record, const char *objective
         return;
     if (read_metric(objective, name, &maximize)) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, name);
-        enum hn_front_by by;
+        enum hn_front_by by = hn_front_parse(name);
         expected = metric == NULL ? NAN : hn_value_number(metric) * (maximize ? -1 : 1);
-        if (metric == NULL && !maximize && hn_front_parse(name, &by))
+        if (metric == NULL && !maximize && by != HN_FRONT_TIME)
             expected = hn_front_objective(record, by);
     }
     /* Older versions kept infinite ones. */

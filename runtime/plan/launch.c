@@ -676,22 +676,20 @@ static void evaluate_metrics(const struct hn_plan *plan, struct hn_value *values
     }
 }
 
-bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by)
+enum hn_front_by hn_plan_weighs(const struct hn_plan *plan)
 {
-    if (plan->objective == NULL || !hn_front_parse(plan->objective, by))
-        return false;
-    for (size_t i = 0; i < plan->metric_count; i++)
+    for (size_t i = 0; i < plan->metric_count && plan->objective != NULL; i++)
         if (strcmp(plan->metrics[i].name, plan->objective) == 0)
-            return false;
-    return true;
+            return HN_FRONT_TIME;
+    return plan->objective == NULL ? HN_FRONT_TIME : hn_front_parse(plan->objective);
 }
 
 static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record *record,
                                     struct hn_error *err)
 {
     double value = record->timing.median_us;
-    enum hn_front_by by;
-    if (hn_plan_weighs(plan, &by)) {
+    const enum hn_front_by by = hn_plan_weighs(plan);
+    if (by != HN_FRONT_TIME) {
         value = hn_front_objective(record, by);
     } else if (plan->objective != NULL && strcmp(plan->objective, "time") != 0) {
         const struct hn_value *metric = hn_bindings_get(&record->metrics, plan->objective);

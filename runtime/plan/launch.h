@@ -163,8 +163,8 @@ void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *
  * be evaluated leaves it as it is. */
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem, struct hn_record *record);
 
-/* Whether the objective is the energy of a launch, or energy_delay; a metric of that name is the metric. */
-bool hn_plan_weighs(const struct hn_plan *plan, enum hn_front_by *by);
+/* Whether the objective is the energy of a launch, or energy_delay; a metric of that name is the metric. Else HN_FRONT_TIME, 0. */
+enum hn_front_by hn_plan_weighs(const struct hn_plan *plan);
 
 /* Evaluates metrics and objective of a measured record into record->metrics and record->objective (lower is better:
  * a maximised metric is negated). The means of metric arguments stand among the metrics already, where the bench has put

@@ -574,8 +574,7 @@ static void check_names(struct hn_json_reader *reader, const struct hn_plan *pla
         hn_json_expect(reader,
                        contains(plan->parameters, plan->parameter_count, reference->depends[i]),
                        "depends", "a list of parameters");
-    enum hn_front_by by;
-    bool known = strcmp(plan->objective, "time") == 0 || hn_front_parse(plan->objective, &by);
+    bool known = strcmp(plan->objective, "time") == 0 || hn_front_parse(plan->objective);
     for (size_t i = 0; i < plan->metric_count; i++)
         known = known || strcmp(plan->metrics[i].name, plan->objective) == 0;
     hn_json_expect(reader, known, "objective", "time, energy, energy_delay or a metric");

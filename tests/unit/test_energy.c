@@ -69,20 +69,19 @@ TEST(an_objective_is_reckoned_until_it_is_measured)
 {
     struct hn_record record ENDED_BY(hn_record_finish) = {.timing = {.median_us = 1e6}};
     struct hn_record other ENDED_BY(hn_record_finish) = {.objective = 101.9};
-    enum hn_front_by by;
     set(&other.observed, "energy.windows", 2);
     set(&other.observed, "energy.spread", 0.01);
-    assert_false(hn_front_parse("time", &by) || hn_front_parse("energies", &by));
-    assert_true(hn_front_parse("energy_delay", &by) && by == HN_FRONT_ENERGY_DELAY);
-    assert_true(hn_front_parse("energy", &by) && by == HN_FRONT_ENERGY);
-    assert_true(isnan(hn_front_objective(&record, by)));
+    assert_false(hn_front_parse("time") || hn_front_parse("energies"));
+    assert_true(hn_front_parse("energy_delay") == HN_FRONT_ENERGY_DELAY);
+    assert_true(hn_front_parse("energy") == HN_FRONT_ENERGY);
+    assert_true(isnan(hn_front_objective(&record, HN_FRONT_ENERGY)));
     record.estimated_w = 200;
-    assert_true(hn_front_objective(&record, by) == 200);
+    assert_true(hn_front_objective(&record, HN_FRONT_ENERGY) == 200);
     set(&record.observed, "energy.joules", 100);
     set(&record.observed, "energy.windows", 2);
     set(&record.observed, "energy.spread", 0.005);
     record.timing.median_us = 2e6;
-    record.objective = hn_front_objective(&record, by);
+    record.objective = hn_front_objective(&record, HN_FRONT_ENERGY);
     assert_true(record.objective == 100);
     assert_true(hn_front_objective(&record, HN_FRONT_ENERGY_DELAY) == 200);
     /* The least half-width is that of the counter. */

@@ -412,8 +412,7 @@ static void check_energy(struct hn_reader *reader)
 {
     const struct hn_plan *plan = reader->plan;
     const struct hn_yaml *place = hn_yaml_get(reader->root, "objective");
-    enum hn_front_by by;
-    if (hn_failed(reader->err) || !hn_plan_weighs(plan, &by))
+    if (hn_failed(reader->err) || !hn_plan_weighs(plan))
         return;
     if (plan->pipeline != NULL || plan->program != NULL)
         hn_config_fail(reader, place,

@@ -160,9 +160,7 @@ char *hn_config_find_unused(const struct hn_config *config)
         return NULL;
     hn_text_append(&names, "");
     json_t *json = hn_needed(hn_plan_to_json(config->plan));
-    enum hn_front_by by;
-    const bool judges =
-        strcmp(config->plan->objective, "time") != 0 && !hn_plan_weighs(config->plan, &by);
+    bool judges = strcmp(config->plan->objective, "time") != 0 && !hn_plan_weighs(config->plan);
     for (const char *const *key = without_effect; *key != NULL; key++)
         if (!judges || strcmp(*key, "metrics") != 0)
             json_object_del(json, *key);

@@ -410,7 +410,6 @@ static void read_objective(struct hn_reader *reader)
     struct hn_plan *plan = reader->plan;
     const struct hn_yaml *node = hn_yaml_get(reader->root, "objective");
     const struct hn_yaml *direction = hn_yaml_get(reader->root, "direction");
-    enum hn_front_by by;
     size_t count = plan->metric_count + MEASURED_COUNT;
     const char **known = hn_need_block(&reader->config->blocks, count, sizeof *known);
     for (size_t i = 0; i < count; i++)
@@ -418,7 +417,7 @@ static void read_objective(struct hn_reader *reader)
     hn_config_expect_kind(reader, node, HN_YAML_SCALAR,
                           "time, energy, energy_delay or the name of a metric");
     plan->objective = hn_need_copy(known[hn_config_read_choice(reader, node, known, count)]);
-    bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan, &by);
+    bool least = strcmp(plan->objective, "time") == 0 || hn_plan_weighs(plan);
     if (direction == NULL && !least)
         hn_config_fail(reader, node,
                        "objective '%s' needs 'direction: minimize' or 'direction: maximize'",

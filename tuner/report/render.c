@@ -606,8 +606,7 @@ void hn_render(const json_t *document, const struct hn_view *views, FILE *file)
 
 const char *hn_format_merit_name(const struct hn_plan *plan)
 {
-    enum hn_front_by by;
-    if (strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan, &by))
+    if (strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan))
         return plan->objective;
     return plan->metric_count > 0 ? plan->metrics[plan->metric_count - 1].name : NULL;
 }

@@ -146,7 +146,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     session->task = task;
     session->store = store;
     session->options = *options;
-    session->weighs = hn_plan_weighs(task->plan, &(enum hn_front_by){0});
+    session->weighs = hn_plan_weighs(task->plan);
     /* Joules are measured whether they were asked for or not. */
     if (session->weighs) {
         session->options.energy_s = options->energy_s > 0 ? options->energy_s : HN_ENERGY_SECONDS;

@@ -310,8 +310,7 @@ static void append_judgement(struct hn_text *text, const struct hn_task *task,
         hn_expressions_walk(&hn_argument_structure, &plan->arguments[i], append_value, &key);
     hn_expressions_walk(&hn_compare_structure, (void *)(uintptr_t)&plan->compare, append_value,
                         &key);
-    enum hn_front_by by;
-    const bool own = strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan, &by);
+    const bool own = strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan);
     for (size_t m = 0; own && m < plan->metric_count; m++)
         for (size_t i = 0; i < plan->name_count; i++)
             if (hn_expression_uses(plan->metrics[m].expression, i)) {

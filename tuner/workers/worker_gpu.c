@@ -145,10 +145,9 @@ static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *er
 /* Until its energy is measured, a point is reckoned with what the GPU may draw at most. */
 static void prepare_energy(struct gpu *gpu, struct hn_error *err)
 {
-    enum hn_front_by by;
     double joules = 0;
     gpu->estimated_w = 0;
-    if (hn_failed(err) || !hn_plan_weighs(gpu->plan, &by))
+    if (hn_failed(err) || !hn_plan_weighs(gpu->plan))
         return;
     if (gpu->watch == NULL || !hn_health_energy(gpu->watch, &joules)) {
         hn_fail(err, HN_ECONFIG,
