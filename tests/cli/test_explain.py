@@ -178,8 +178,9 @@ class Effects(hone.Case):
     def additive(a, b, c):
         return 0.4 * a + 0.2 * b + (0 if c == 1 else 0.1)
 
-    def explained(self, logarithm=additive, change=lambda rows: rows):
+    def explained(self, logarithm=additive, change=lambda rows: rows, objective="time"):
         document = json.loads(self.record().read_text())
+        document["hone"]["objective"] = objective
         rows = {}
         for places in itertools.product(*map(range, map(len, self.values.values()))):
             point = {name: values[place] for (name, values), place in zip(self.values.items(), places)}
@@ -203,6 +204,21 @@ class Effects(hone.Case):
         alone = found["parameters"][0]["alone"]
         self.assertEqual(alone["points"], 3)
         self.assertAlmostEqual(alone["worst_ratio"], math.exp(1.2), 9)
+
+    def test_energy_of_the_finalists_is_not_set_beside_an_estimate(self):
+        def weigh(rows):
+            for places, row in rows.items():
+                row["hone"].update(estimated_w=700, objective=700 * row["time"] / 1000)
+                if places in ((0, 0, 1), (1, 2, 0)):
+                    joules = 1e-7 * (3 - places[0])
+                    row["hone"].update(final=True, objective=joules, energy={"joules": joules, "windows": 2})
+            return rows
+        by_time = self.explained()["effects"]
+        self.spoil(self.config, "metrics:", "objective: energy\nmetrics:")
+        self.spoil(self.config, 'role: inout, fill: "uniform(-1, 1)"', "role: output")
+        found = self.explained(change=weigh, objective="energy minimize")
+        self.assertEqual(found["best"]["point"], {"BLOCK": 128, "ITEMS": 4, "LOAD": "plain"})
+        self.assertEqual((self.shares(found["effects"]), found["effects"]["of"]), (self.shares(by_time), "the logarithm of the time"))
 
     def test_where_nothing_differs_nothing_matters(self):
         self.assertIsNone(self.explained(lambda *places: 0.7)["effects"])

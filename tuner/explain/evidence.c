@@ -64,10 +64,11 @@ static void find_best(struct hn_evidence *evidence, bool compiling)
     }
 }
 
-void hn_evidence_make(const struct hn_space *space, const struct hn_records *records,
-                      bool compiling, struct hn_evidence *evidence)
+void hn_evidence_make(const struct hn_task *task, const struct hn_records *records, bool compiling,
+                      struct hn_evidence *evidence)
 {
-    begin(space, records, evidence);
+    const bool weighs = hn_plan_weighs(task->plan);
+    begin(task->space, records, evidence);
     /* The timed ones come first; of what did not compile nobody knows how long it would take. */
     for (size_t i = 0; i < (compiling ? 1 : 2) * records->count; i++) {
         size_t number = i % records->count;
@@ -75,8 +76,11 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
         bool bounded = !compiling && record->outcome == HN_OUTCOME_SLOWER;
         bool ended =
             bounded || record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_DUPLICATE;
-        bool timed =
-            compiling ? record->costs.compile_ms > 0 : ended && isfinite(record->objective);
+        /* Energy is measured of the finalists alone. */
+        double value = compiling ? record->costs.compile_ms
+                       : weighs  ? record->timing.median_us
+                                 : record->objective;
+        bool timed = compiling ? value > 0 : ended && isfinite(value);
         /* What a session was not asked for says nothing of a point. */
         if (timed != (i < records->count) || (!timed && hn_outcome_is_open(record->outcome)))
             continue;
@@ -87,8 +91,7 @@ void hn_evidence_make(const struct hn_space *space, const struct hn_records *rec
             continue;
         evidence->numbers[point] = (uint32_t)number;
         if (timed) {
-            evidence->values[evidence->count] =
-                compiling ? record->costs.compile_ms : record->objective;
+            evidence->values[evidence->count] = value;
             evidence->lower_bounds[evidence->count++] = bounded;
             evidence->bounded += bounded;
         } else {

@@ -634,9 +634,10 @@ static json_t *to_json(const struct explanation *explanation)
     const struct hn_explain_input *input = explanation->input;
     const struct hn_evidence *evidence = &explanation->evidence;
     const struct hn_identity *identity = &input->task->identity;
-    const char *of = strcmp(input->task->plan->objective, "time") != 0 ? "the objective"
-                     : evidence->logarithmic                           ? "the logarithm of the time"
-                                                                       : "the value";
+    const struct hn_plan *plan = input->task->plan;
+    const char *of = strcmp(plan->objective, "time") != 0 && !hn_plan_weighs(plan)
+                         ? "the objective"
+                         : "the logarithm of the time";
     bool exact;
     char valid[HN_SPACE_COUNT_TEXT];
     double valid_count = hn_space_valid(evidence->space, &exact);
@@ -651,12 +652,12 @@ static json_t *to_json(const struct explanation *explanation)
         hn_space_count_text(evidence->space, valid), "points", "timed", (json_int_t)evidence->count,
         "lower_bounds", (json_int_t)evidence->bounded, "failed", (json_int_t)evidence->failed,
         "foreign", (json_int_t)evidence->foreign, "logarithmic", evidence->logarithmic, "pipeline",
-        input->task->plan->pipeline != NULL, "best", best_to_json(explanation), "effects", effects,
-        "compiling", compiling_to_json(explanation), "common", hn_common_find(evidence), "bounds",
+        plan->pipeline != NULL, "best", best_to_json(explanation), "effects", effects, "compiling",
+        compiling_to_json(explanation), "common", hn_common_find(evidence), "bounds",
         bounds_to_json(explanation), "roofs",
         input->roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, input->roofs) : json_null(),
         "measure", hn_string_to_json(input->measure), "warnings",
-        warnings_to_json(evidence, input->task->plan->refused), "edges",
+        warnings_to_json(evidence, plan->refused), "edges",
         explanation->edges != NULL ? explanation->edges : json_array()));
     json_object_set_new(json, "next", advise(explanation, json));
     return json;
@@ -676,9 +677,9 @@ json_t *hn_explain(const struct hn_explain_input *input)
     if (!known)
         *device = (struct hn_device){0};
     device->identity = task->identity.device;
-    hn_evidence_make(task->space, input->records, false, evidence);
+    hn_evidence_make(task, input->records, false, evidence);
     hn_effects_find(evidence, seed, &explanation.effects);
-    hn_evidence_make(task->space, input->records, true, &explanation.compiling);
+    hn_evidence_make(task, input->records, true, &explanation.compiling);
     hn_effects_find(&explanation.compiling, seed, &explanation.compile_effects);
     if (evidence->best != SIZE_MAX) {
         explanation.best = hn_evidence_record(evidence, evidence->best);

@@ -9,6 +9,7 @@
 #include "tuner/space/space.h"
 
 /* What a tuning measured, as numbers: the points of the space that have a time, with the logarithm of what is compared.
+ * Of energy that is the time, and the best is the one of the finalists, whose energy alone was measured.
  * What was stopped early is a lower bound; failures have no time and are kept apart. Borrows space and records. */
 struct hn_evidence {
     const struct hn_space *space;
@@ -29,7 +30,7 @@ struct hn_evidence {
 
 /* compiling: the same of what compiling took, in milliseconds: of all points that were compiled, whatever came of them. None of
  * them failed then, and the best compiled most quickly. */
-void hn_evidence_make(const struct hn_space *space, const struct hn_records *records, bool compiling,
+void hn_evidence_make(const struct hn_task *task, const struct hn_records *records, bool compiling,
                       struct hn_evidence *evidence);
 
 const uint16_t *hn_evidence_choice(const struct hn_evidence *evidence, size_t point);
