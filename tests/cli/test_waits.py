@@ -164,6 +164,13 @@ class Lock(double.Case):
         self.assertEqual(path.stat().st_mode & 0o777, 0o666)
         self.assertEqual(list(self.folder.glob("*.lock")), [])
 
+    def test_a_file_system_without_locks(self):
+        self.write("flock.c", "#include <errno.h>\nint flock(int file, int how) { errno = ENOSYS; return -1; }\n")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", "flock.so", "flock.c"], cwd=self.folder, check=True)
+        said = self.hone("run", self.config, LD_PRELOAD=self.folder / "flock.so").stderr
+        self.assertIn(" cannot be used: Function not implemented; tuners that run at once disturb", said)
+        self.assertNotIn("waiting for the GPU", said)
+
     def test_touches_nothing_that_was_laid_there(self):
         victim = self.folder / "victim"
         victim.write_text("precious")

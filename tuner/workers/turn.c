@@ -38,10 +38,10 @@ static int open_file(const char *path)
 static const char *find_fault(int lock)
 {
     struct stat info;
-    if (lock < 0)
+    /* Some network file systems know no locks. */
+    if (lock < 0 || fstat(lock, &info) != 0 ||
+        (flock(lock, LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK))
         return errno == ELOOP ? "it is a symbolic link" : strerror(errno);
-    if (fstat(lock, &info) != 0)
-        return strerror(errno);
     if (!S_ISREG(info.st_mode))
         return "it is no regular file";
     return info.st_nlink == 1 ? NULL : "it has another name, too";
@@ -55,6 +55,7 @@ int hn_turn_open(const char *uuid, char warning[512])
              folder != NULL && folder[0] != '\0' ? folder : "/tmp", uuid);
     int lock = open_file(path);
     const char *fault = find_fault(lock);
+    hn_turn_end(lock);
     char own[512];
     char *text = warning != NULL ? warning : own;
     text[0] = '\0';
@@ -100,8 +101,7 @@ void hn_turn_await(int lock)
 
 void hn_turn_end(int lock)
 {
-    if (lock >= 0)
-        flock(lock, LOCK_UN);
+    flock(lock, LOCK_UN);
 }
 
 void hn_turn_holder(int lock, char text[64])
