@@ -167,6 +167,11 @@ class Roofs(double.Case):
         self.assertAlmostEqual(best["roof"]["share"],
                                8 * 4194304 / roofs["copy_gb_per_s"] / 1e3 / best["timing"]["median_us"])
 
+    def test_little_is_not_told_as_nothing(self):
+        printed = self.hone("tune", self.config, "-p", "n=64", "-s", "ITEMS=1", "--quiet").stdout
+        self.assertRegex(printed, r"\n  the best moves 0\.\d+ GB/s, \d+\.\d% of a device-to-device memcpy of as much \(0\.\d+ GB/s\)\n")
+        self.assertRegex(self.hone("explain", self.config, "-p", "n=64").stdout, r"\n  0\.\d+ GB/s \(0% of the roof\)\n")
+
     def test_a_time_that_can_not_be_is_told(self):
         self.assertNotIn("FASTER", self.hone("tune", self.config, "--quiet").stdout)
         self.assertNotIn("beyond", self.tune()[0]["best"]["roof"])

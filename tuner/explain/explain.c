@@ -94,9 +94,9 @@ const struct hn_view hn_explain_views[] = {
          "metrics do not count; {bounds.bound} alone explains {bounds.share:.0%}|: "
          "{bounds.bound}, {bounds.share:.0%} of its roof]{?best}"},
     {.line =
-         "  [{?bounds.bytes}{bounds.gb_per_s:.0f} GB/s[{?bounds.bound} ({bounds.bytes_share:.0%} "
-         "of "
-         "the roof)]][{?bounds.bytes}{?bounds.flops}, ][{?bounds.flops}{bounds.gflops:.0f} GFLOP/s"
+         "  [{?bounds.bytes}{bounds.gb_per_s:intensity} GB/s[{?bounds.bound} "
+         "({bounds.bytes_share:.0%} of the roof)]][{?bounds.bytes}{?bounds.flops}, ]"
+         "[{?bounds.flops}{bounds.gflops:intensity} GFLOP/s"
          "[{?bounds.bound}{?bounds.flops_rate} ({bounds.flops_share:.0%} of the roof)]]"
          "[{?bounds.bytes}{?bounds.flops}, {bounds.flops/bounds.bytes:intensity} operations a byte"
          "[{?bounds.bound}{?bounds.flops_rate}{?roofs.copy_gb_per_s} (the roofs meet at "

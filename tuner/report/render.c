@@ -318,8 +318,8 @@ static void format_merit(const char *before, double number, char text[HN_FORMAT_
     snprintf(text, HN_FORMAT_SIZE, format, before, number);
 }
 
-/* ".1f", "+.2%", or a name. Operations a byte (intensity) have two digits, or all of a whole
- * number. */
+/* ".1f", "+.2%", or a name. Operations a byte (intensity) and bytes a second have two digits, or
+ * all of a whole number. */
 static void format_number(double number, const char *format, char text[HN_FORMAT_SIZE])
 {
     char own[16];

@@ -65,9 +65,9 @@ const struct hn_view hn_summary_views[] = {
     {.line = "  score {score:.3f} of the default point[{?workloads}: the workloads' ratios, as a "
              "geometric mean by weights]"},
     {.line =
-         "  the best moves {best.metrics.bytes/best.timing.median_us/1e3:.0f} GB/s, "
+         "  the best moves {best.metrics.bytes/best.timing.median_us/1e3:intensity} GB/s, "
          "{best.metrics.bytes/best.timing.median_us/1e3/copy_gb_per_s:.1%} of a device-to-device "
-         "memcpy of as much ({copy_gb_per_s:.0f} GB/s){?copy_gb_per_s}"},
+         "memcpy of as much ({copy_gb_per_s:intensity} GB/s){?copy_gb_per_s}"},
     {.line = "  roofs: " HN_ROOFS_LINE("roofs.") "{?best}"},
     {.line = "  of tensor cores: {tensor_cores}{?best}"},
     {.line = "  FASTER THAN THE ROOF: the best cannot do what the metric `{best.roof.beyond}` says "
