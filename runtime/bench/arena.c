@@ -140,7 +140,7 @@ static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t 
     hn_fail(
         err, HN_ERUN,
         "the buffers do not fit: %.3f GiB are needed and %.3f GiB are free on %s; choose a smaller "
-        "problem, or end what else uses this GPU%.3500s",
+        "problem (of a family: by `where`), or end what else uses this GPU%.3500s",
         (double)needed / 0x1p30, (double)available / 0x1p30, arena->context->device->identity.name,
         table.failed ? "" : table.data);
     hn_text_finish(&table);

@@ -534,6 +534,11 @@ class Refused(Case):
         self.spoil(self.config, FAMILY, "problem: {n: 65536}")
         self.refused(f"--family: {self.config} has no 'family'; docs/families.md says how to write one", "--family", self.config)
 
+    def test_a_size_that_does_not_fit_is_named(self):
+        self.spoil(self.config, FAMILY, "family: {n: [64, 1073741824]}")
+        said = self.hone("tune", "--family", self.config, "--budget", "100", expect=1).stderr
+        self.assertRegex(said, r"\n +\d+ s  ended at n=1073741824\nhone: the buffers do not fit: .* \(of a family: by `where`\)")
+
     def test_another_objective(self):
         self.spoil(self.config, "hone: 1", "hone: 1\nobjective: gbps\ndirection: maximize")
         self.refused(f"--family compares times, and the objective of {self.config} is 'gbps'", "--family", self.config)

@@ -122,8 +122,12 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
         measuring->evaluations += hn_session_state(visit->session)->proposed;
     if (!hn_failed(err) && hn_interrupted() != 0)
         hn_fail(err, HN_EINTERRUPTED, "interrupted");
-    if (hn_failed(err))
+    if (hn_failed(err)) {
+        char *text = hn_needed(hn_bindings_text(problem));
+        hn_measuring_say(measuring, "ended at %s", text);
+        free(text);
         hn_visit_end(visit);
+    }
     return !hn_failed(err);
 }
 
