@@ -279,14 +279,33 @@ class CacheCommand(hone.Case):
         self.assertEqual(sorted(os.listdir(self.folder / "all")),
                          ["example-n-512-nvidia-example-cold.json.gz", "example-n-m512-nvidia-example-cold.json.gz"])
 
+    def test_objectives_are_told_apart(self):
+        self.load()
+        document = json.loads(EXAMPLE.read_text())
+        document["hone"]["objective"] = "energy minimize"
+        for row in document["cache"].values():
+            if "timing" in row["hone"]:
+                row["hone"].update(estimated_w=700, objective=700 * row["time"] / 1000)
+        other = self.folder / "other.db"
+        self.hone("cache", "import", self.write("other.json", json.dumps(document)), "--cache", other)
+        self.assertIn("objective=energy minimize", self.hone("cache", "list", "--cache", other).stdout)
+        self.assertRegex(self.hone("cache", "diff", other, COLUMNS="200").stdout, r"\nadded .* energy minimize ")
+        self.hone("cache", "merge", other)
+        self.fails(2, f"hone: 2 tunings fit, but 'r.json' is one file: name a folder (with a / at the end), or choose with -p and "
+                   "--device-name:\n  N=4096  NVIDIA Example  cold  time\n  N=4096  NVIDIA Example  cold  energy minimize",
+                   "cache", "export", "example", "r.json")
+        self.hone("cache", "export", "example", "all/")
+        self.assertEqual(sorted(os.listdir(self.folder / "all")), ["example-n-4096-nvidia-example-cold-energy-minimize.json.gz",
+                                                                   "example-n-4096-nvidia-example-cold.json.gz"])
+
     def test_export_of_several_needs_a_folder(self):
         self.load()
         other = json.loads(EXAMPLE.read_text())
         other["hone"]["problem"]["N"] = 512
         self.hone("cache", "import", self.write("other.json", json.dumps(other)))
         self.fails(2, f"hone: 2 tunings fit, but '{self.folder}/r.json' is one file: name a folder (with a / at the "
-                   "end), or choose with -p and --device-name:\n  N=512  NVIDIA Example  cold\n"
-                   "  N=4096  NVIDIA Example  cold", "cache", "export", "example", self.folder / "r.json")
+                   "end), or choose with -p and --device-name:\n  N=512  NVIDIA Example  cold  time\n"
+                   "  N=4096  NVIDIA Example  cold  time", "cache", "export", "example", self.folder / "r.json")
         self.hone("cache", "export", "example", f"{self.folder}/all/")
         self.assertEqual(sorted(os.listdir(self.folder / "all")),
                          ["example-n-4096-nvidia-example-cold.json.gz", "example-n-512-nvidia-example-cold.json.gz"])

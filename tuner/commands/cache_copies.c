@@ -276,28 +276,26 @@ static void append_slug(struct hn_text *text, const char *string)
     }
 }
 
-/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz" */
+/* "FOLDER/matmul-k-32-m-4096-nvidia-h200-cold.json.gz", with the objective where that is not the
+ * time. */
 static char *file_in_folder(const char *folder, const struct hn_identity *identity,
                             const char *ending)
 {
-    struct hn_text text = {0};
+    struct hn_text text = {0}, words = {0};
     char *problem = hn_needed(hn_bindings_text(&identity->problem));
-    const char *const parts[] = {identity->kernel, problem, identity->device.name,
-                                 identity->regime};
+    const bool timed = strcmp(identity->objective, "time") == 0;
     hn_text_printf(&text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
     const size_t start = text.length, most = start + 200; /* of the 255 bytes of file systems */
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        if (parts[i][0] == '\0')
-            continue;
-        hn_text_append(&text, i > 0 ? "-" : "");
-        append_slug(&text, parts[i]);
-    }
+    hn_text_printf(&words, "%s %s %s %s %s", identity->kernel, problem, identity->device.name,
+                   identity->regime, timed ? "" : identity->objective);
+    append_slug(&text, hn_needed(words.data));
     if (text.length > most) {
         struct hn_hash hash = hn_hash_string(text.data + start);
         text.length = most;
         hn_text_printf(&text, "-%.8s", hash.hex);
     }
     free(problem);
+    hn_text_finish(&words);
     hn_text_append(&text, ending);
     return hn_needed(hn_text_take(&text));
 }
@@ -402,8 +400,9 @@ static void fail_several(const struct hn_tuned_list *list, const char *file, str
     struct hn_text text = {0};
     for (size_t i = 0; i < list->count && i < 20; i++) {
         char *problem = hn_needed(hn_bindings_text(&list->items[i].identity.problem));
-        hn_text_printf(&text, "\n  %s  %s  %s", problem[0] != '\0' ? problem : "-",
-                       list->items[i].identity.device.name, list->items[i].identity.regime);
+        hn_text_printf(&text, "\n  %s  %s  %s  %s", problem[0] != '\0' ? problem : "-",
+                       list->items[i].identity.device.name, list->items[i].identity.regime,
+                       list->items[i].identity.objective);
         free(problem);
     }
     hn_fail(err, HN_EUSAGE,
@@ -430,7 +429,7 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
                            tuned->version.protocol == HN_KERNEL_TUNER_PROTOCOL ? own : ending);
     }
     for (size_t i = 0; i < list->count; i++) {
-        bool newest = true; /* of one path: of a config with other arguments or objectives since */
+        bool newest = true; /* of one path: of a config with other arguments since */
         for (size_t n = 0; n < list->count; n++) {
             double by = list->items[n].begun - list->items[i].begun;
             if (n != i && (by > 0 || (by == 0 && n > i)) && strcmp(paths[n], paths[i]) == 0)
@@ -596,6 +595,7 @@ static const struct hn_column pair_columns[] = {
     {"~problem", "[{was.problem}|{is.problem}|-]"},
     {"=device", "[{was.device.name}|{is.device.name}]"},
     {"=L2", "[{was.regime}|{is.regime}]"},
+    {"=objective", "[{was.objective}{?!was.objective=time}|{is.objective}{?!is.objective=time}]"},
     {"[here{?file}|was]", "[{was.best.timing:timing}|-]"},
     {"date", "[{was.best.time:date}{?was.best.time>0}|-]"},
     {"[file{?file}|is]", "[{is.best.timing:timing}|-]"},

@@ -141,6 +141,7 @@ static const struct hn_column list_columns[] = {
     {"~problem", "[{problem}|-]"},
     {"=device", "{device.name}"},
     {"=L2", "{regime}"},
+    {"=objective", "[{objective}{?!objective=time}]"},
     {">best", "{best.timing.median_us:time}"},
     {">spread", "±{best.timing:spread}"},
     {">points", "{points}"},
@@ -328,15 +329,13 @@ static json_t *view_to_json(const struct view *view)
 {
     json_t *json = hn_cache_tuned_to_json(view->tuned);
     json_t *records = json_array();
-    json_t *conditions = conditions_to_json(view);
     uint64_t counts[HN_OUTCOME_COUNT] = {0};
     for (size_t i = 0; i < view->records.count; i++) {
         counts[view->records.items[i].outcome]++;
         (void)json_array_append_new(records, hn_needed(hn_record_to_json(&view->records.items[i])));
     }
     json_object_set_new(json, "outcomes", hn_counts_to_json(counts));
-    if (conditions != NULL)
-        json_object_set_new(json, "conditions", conditions);
+    (void)json_object_set_new(json, "conditions", conditions_to_json(view));
     json_object_set_new(json, "records", records);
     return json;
 }
