@@ -181,13 +181,13 @@ TEST(a_program_whose_compilation_is_stopped_is_compiled_for_the_next)
 {
     struct hn_compile_pool *pool = make_pool(1, false);
     submit(pool, 1, "2", false);
-    struct hn_job *job = pool->queue->waiting;
+    struct hn_job *job = TAILQ_FIRST(&pool->queue->waiting);
     while (hn_compile_pool_load(pool, NULL).own == 0)
         assert_ok(hn_compile_pool_process(pool, NULL));
     submit(pool, 2, "2", false);
     job->timeout_ms = 0;
     wait_for(pool, 1, HN_OUTCOME_COMPILE_TIMEOUT);
-    pool->queue->waiting->timeout_ms = 60e3;
+    TAILQ_FIRST(&pool->queue->waiting)->timeout_ms = 60e3;
     assert_true(wait_for(pool, 2, HN_OUTCOME_OK)->compile_ms > 0);
 }
 

@@ -18,6 +18,8 @@ static void finish(struct fixture *fixture)
 static struct fixture *make(void)
 {
     struct fixture *fixture = keep_new(struct fixture, finish);
+    TAILQ_INIT(&fixture->queue.waiting);
+    TAILQ_INIT(&fixture->queue.clients);
     fixture->client.wakeup = fixture->other.wakeup = -1;
     fixture->client.prefers_heavy = true;
     compile_queue_add_client(&fixture->queue, &fixture->client);
@@ -33,7 +35,7 @@ static struct hn_hash key_of(uint64_t program)
 static void ask(struct fixture *fixture, struct hn_compile_pool *client, uint64_t id,
                 uint64_t program, enum hn_rank rank, double weight)
 {
-    const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, NULL};
+    const struct hn_want want = {client, id, rank, weight, INFINITY, {.message = NULL}, {0}};
     const struct hn_hash key = key_of(program);
     struct hn_message request = {.json = NULL};
     compile_queue_ask(&want, &key, &request, 60e3, false);
@@ -48,7 +50,7 @@ static void push(struct fixture *fixture, uint64_t id, double weight)
 /* The number of the first want of what is begun next. */
 static uint64_t begin_next(struct fixture *fixture, int limit)
 {
-    return compile_queue_next(&fixture->queue, limit)->wants->id;
+    return TAILQ_FIRST(&compile_queue_next(&fixture->queue, limit)->wants)->id;
 }
 
 static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome outcome)
@@ -97,7 +99,7 @@ TEST(heavier_ones_come_first)
         push(fixture, i, weights[i]);
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(begin_next(fixture, 16), expected[i]);
-    assert_null(fixture->queue.waiting);
+    assert_true(TAILQ_EMPTY(&fixture->queue.waiting));
     /* The end of the queue is right after taking its last. */
     push(fixture, 7, 0);
     assert_int_equal(begin_next(fixture, 16), 7);
@@ -179,7 +181,7 @@ TEST(what_nobody_wants_any_more_is_gone)
     compile_queue_forget(&fixture->client, HN_RANK_SETUP, NULL);
     assert_int_equal(fixture->client.pending, 0);
     assert_int_equal(fixture->client.unfinished, 0);
-    assert_null(fixture->queue.waiting);
+    assert_true(TAILQ_EMPTY(&fixture->queue.waiting));
     assert_null(job_want(begun, &fixture->client, NULL));
     end(fixture, begun, HN_OUTCOME_OK);
     assert_int_equal(take(&fixture->client, 0, true), -1);
@@ -198,9 +200,10 @@ TEST(each_program_has_a_job_of_its_own)
         const struct hn_job *job = compile_queue_next(&fixture->queue, 1);
         const struct hn_hash key = key_of(i);
         assert_string_equal(job->key.hex, key.hex);
-        assert_int_equal(job->wants->id, i);
-        assert_int_equal(job->wants->next->id, i);
-        assert_null(job->wants->next->next);
+        const struct hn_want *first = TAILQ_FIRST(&job->wants), *second = TAILQ_NEXT(first, next);
+        assert_int_equal(first->id, i);
+        assert_int_equal(second->id, i);
+        assert_null(TAILQ_NEXT(second, next));
     }
     assert_null(compile_queue_next(&fixture->queue, 1));
 }

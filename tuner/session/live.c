@@ -46,8 +46,8 @@ static double weight_of(const struct hn_live *live, const struct hn_bindings *po
 static void want(struct hn_live *live, uint64_t id, enum hn_rank rank, double weight,
                  double patience_ms, const struct hn_source *source, struct hn_error *err)
 {
-    const struct hn_want want = {live->pool,        id,  rank, weight, patience_ms,
-                                 {.message = NULL}, NULL};
+    const struct hn_want want = {
+        .client = live->pool, .id = id, .rank = rank, .weight = weight, .patience_ms = patience_ms};
     if (!hn_failed(err))
         hn_compile_pool_ask(&want, source, live->architecture, err);
 }

@@ -60,32 +60,32 @@ struct hn_compile_workers {
     struct hn_error failure; /* why it came to an end, for the others */
 };
 
-static struct hn_job **bucket_of(struct hn_compile_queue *queue, const struct hn_hash *key)
+static struct hn_jobs *bucket_of(struct hn_compile_queue *queue, const struct hn_hash *key)
 {
     return &queue->buckets[hn_hash_number(key->hex, sizeof key->hex) % HN_QUEUE_BUCKETS];
 }
 
-static void free_want(struct hn_want *want)
+static void drop_want(struct hn_wants *wants, struct hn_want *want)
 {
+    TAILQ_REMOVE(wants, want, next);
     hn_image_finish(&want->image);
     free(want);
 }
 
-static void append(struct hn_want **link, struct hn_want *want)
+/* It is of no more use to anybody. */
+static bool is_idle(const struct hn_job *job)
 {
-    while (*link != NULL)
-        link = &(*link)->next;
-    want->next = NULL;
-    *link = want;
+    return TAILQ_EMPTY(&job->wants) && job->state != HN_JOB_RUNNING &&
+           !(job->state == HN_JOB_DONE && job->kept);
 }
 
-static void free_job(struct hn_job *job)
+static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
 {
-    while (job->wants != NULL) {
-        struct hn_want *want = job->wants;
-        job->wants = want->next;
-        free_want(want);
-    }
+    LIST_REMOVE(job, same);
+    if (job->state == HN_JOB_WAITING)
+        TAILQ_REMOVE(&queue->waiting, job, next);
+    while (!TAILQ_EMPTY(&job->wants))
+        drop_want(&job->wants, TAILQ_FIRST(&job->wants));
     hn_message_finish(&job->request);
     hn_image_finish(&job->image);
     free(job);
@@ -94,45 +94,16 @@ static void free_job(struct hn_job *job)
 /* The queue, for the pool and its test. */
 static void compile_queue_finish(struct hn_compile_queue *queue)
 {
-    for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++) {
-        while (queue->buckets[i] != NULL) {
-            struct hn_job *job = queue->buckets[i];
-            queue->buckets[i] = job->same;
-            free_job(job);
-        }
-    }
-    *queue = (struct hn_compile_queue){.clients = NULL};
-}
-
-/* It is of no more use to anybody. */
-static bool is_idle(const struct hn_job *job)
-{
-    return job->wants == NULL && job->state != HN_JOB_RUNNING &&
-           !(job->state == HN_JOB_DONE && job->kept);
-}
-
-static void remove_job(struct hn_compile_queue *queue, struct hn_job *job)
-{
-    struct hn_job **link = bucket_of(queue, &job->key);
-    while (*link != job)
-        link = &(*link)->same;
-    *link = job->same;
-    link = &queue->waiting;
-    while (*link != NULL && *link != job)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = job->next;
-    free_job(job);
+    for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
+        while (!LIST_EMPTY(&queue->buckets[i]))
+            remove_job(queue, LIST_FIRST(&queue->buckets[i]));
 }
 
 static void compile_queue_add_client(struct hn_compile_queue *queue, struct hn_compile_pool *client)
 {
-    struct hn_compile_pool **link = &queue->clients;
     client->queue = queue;
-    while (*link != NULL)
-        link = &(*link)->next;
-    client->next = NULL;
-    *link = client;
+    TAILQ_INIT(&client->finished);
+    TAILQ_INSERT_TAIL(&queue->clients, client, next);
 }
 
 /* Gives the want the job's image, which is the job's last use of it where `moves`. */
@@ -147,7 +118,7 @@ static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
     if (job->paid)
         want->image.compile_ms = 0;
     job->paid = true;
-    append(&want->client->finished, want);
+    TAILQ_INSERT_TAIL(&want->client->finished, want, next);
     want->client->unfinished--;
     hn_event_signal(want->client->wakeup);
 }
@@ -158,22 +129,21 @@ static void compile_queue_ask(const struct hn_want *asked, const struct hn_hash 
                               struct hn_message *request, double timeout_ms, bool kept)
 {
     struct hn_compile_queue *queue = asked->client->queue;
-    struct hn_job **bucket = bucket_of(queue, key), *job = *bucket;
+    struct hn_jobs *bucket = bucket_of(queue, key);
+    struct hn_job *job = LIST_FIRST(bucket);
     while (job != NULL && strcmp(job->key.hex, key->hex) != 0)
-        job = job->same;
+        job = LIST_NEXT(job, same);
     struct hn_want *want = hn_need(1, sizeof *want);
     *want = *asked;
     hn_image_init(&want->image);
     if (job == NULL) {
-        struct hn_job **link = &queue->waiting;
         job = hn_need(1, sizeof *job);
-        *job = (struct hn_job){.key = *key, .request = *request, .same = *bucket};
+        *job = (struct hn_job){.key = *key, .request = *request};
         *request = (struct hn_message){0};
         hn_image_init(&job->image);
-        *bucket = job;
-        while (*link != NULL)
-            link = &(*link)->next;
-        *link = job;
+        TAILQ_INIT(&job->wants);
+        LIST_INSERT_HEAD(bucket, job, same);
+        TAILQ_INSERT_TAIL(&queue->waiting, job, next);
     }
     job->timeout_ms = fmax(job->timeout_ms, timeout_ms);
     job->kept = job->kept || (kept && job->state != HN_JOB_DONE);
@@ -182,7 +152,7 @@ static void compile_queue_ask(const struct hn_want *asked, const struct hn_hash 
     if (job->state == HN_JOB_DONE && want->rank != HN_RANK_GUESSED)
         finish_want(job, want, false);
     else
-        append(&job->wants, want);
+        TAILQ_INSERT_TAIL(&job->wants, want, next);
 }
 
 /* id NULL: all of the rank, and those behind it. */
@@ -193,19 +163,16 @@ static bool is_meant(const struct hn_want *want, const struct hn_compile_pool *c
 }
 
 /* Returns how many of them were no guesses. */
-static size_t drop_wants(struct hn_want **link, const struct hn_compile_pool *client,
+static size_t drop_wants(struct hn_wants *wants, const struct hn_compile_pool *client,
                          enum hn_rank first, const uint64_t *id)
 {
     size_t asked = 0;
-    while (*link != NULL) {
-        struct hn_want *want = *link;
-        if (!is_meant(want, client, first, id)) {
-            link = &want->next;
+    for (struct hn_want *want = TAILQ_FIRST(wants), *next; want != NULL; want = next) {
+        next = TAILQ_NEXT(want, next);
+        if (!is_meant(want, client, first, id))
             continue;
-        }
-        *link = want->next;
         asked += want->rank != HN_RANK_GUESSED;
-        free_want(want);
+        drop_want(wants, want);
     }
     return asked;
 }
@@ -218,34 +185,25 @@ static void compile_queue_forget(struct hn_compile_pool *client, enum hn_rank fi
     struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++) {
-        struct hn_job *job = queue->buckets[i];
-        while (job != NULL) {
-            struct hn_job *same = job->same;
+        for (struct hn_job *job = LIST_FIRST(&queue->buckets[i]), *same; job != NULL; job = same) {
+            same = LIST_NEXT(job, same);
             size_t dropped = drop_wants(&job->wants, client, first, id);
             client->pending -= dropped;
             client->unfinished -= dropped;
             if (is_idle(job))
                 remove_job(queue, job);
-            job = same;
         }
     }
-}
-
-static void unlink_client(const struct hn_compile_pool *client)
-{
-    struct hn_compile_pool **link = &client->queue->clients;
-    while (*link != client)
-        link = &(*link)->next;
-    *link = client->next;
 }
 
 /* With all its wants; what is compiled for it goes on. */
 static void compile_queue_remove_client(struct hn_compile_pool *client)
 {
+    struct hn_job *job;
     compile_queue_forget(client, HN_RANK_SETUP, NULL);
-    unlink_client(client);
+    TAILQ_REMOVE(&client->queue->clients, client, next);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
-        for (struct hn_job *job = client->queue->buckets[i]; job != NULL; job = job->same)
+        LIST_FOREACH(job, &client->queue->buckets[i], same)
             if (job->client == client)
                 job->client = NULL;
 }
@@ -258,13 +216,12 @@ void hn_compile_pool_drop(struct hn_compile_pool *client, uint64_t id)
 bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted, uint64_t *id,
                           struct hn_image *image)
 {
-    struct hn_want **link = &client->finished;
-    while (*link != NULL && wanted != NULL && (*link)->id != *wanted)
-        link = &(*link)->next;
-    struct hn_want *want = *link;
+    struct hn_want *want = TAILQ_FIRST(&client->finished);
+    while (want != NULL && wanted != NULL && want->id != *wanted)
+        want = TAILQ_NEXT(want, next);
     if (want == NULL)
         return false;
-    *link = want->next;
+    TAILQ_REMOVE(&client->finished, want, next);
     *id = want->id;
     *image = want->image;
     free(want);
@@ -276,36 +233,36 @@ bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted
 static const struct hn_want *job_want(const struct hn_job *job,
                                       const struct hn_compile_pool *client, const uint64_t *id)
 {
-    const struct hn_want *want = job->wants;
+    const struct hn_want *want = TAILQ_FIRST(&job->wants);
     while (want != NULL && !is_meant(want, client, HN_RANK_SETUP, id))
-        want = want->next;
+        want = TAILQ_NEXT(want, next);
     return want;
 }
 
-/* Where the client's next job of this rank stands; where there is none, the end. */
-static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compile_pool *client,
-                                 enum hn_rank rank, int limit)
+/* The client's next job of this rank; NULL: there is none. */
+static struct hn_job *find_next(struct hn_compile_queue *queue, struct hn_compile_pool *client,
+                                enum hn_rank rank, int limit)
 {
-    struct hn_job **oldest = NULL, **heaviest = NULL;
+    struct hn_job *oldest = NULL, *heaviest = NULL, *job;
+    const struct hn_want *want;
     double most = -1;
-    struct hn_job **link = &queue->waiting;
-    for (; *link != NULL; link = &(*link)->next) {
+    TAILQ_FOREACH(job, &queue->waiting, next) {
         double weight = -1; /* the client has no want of this rank */
-        for (const struct hn_want *want = (*link)->wants; want != NULL; want = want->next)
+        TAILQ_FOREACH(want, &job->wants, next)
             if (want->client == client && want->rank == rank)
                 weight = fmax(weight, want->weight);
         if (weight < 0)
             continue;
-        oldest = oldest != NULL ? oldest : link;
+        oldest = oldest != NULL ? oldest : job;
         if (!client->prefers_heavy)
             break;
         if (weight > most) {
             most = weight;
-            heaviest = link;
+            heaviest = job;
         }
     }
     if (oldest == NULL || !client->prefers_heavy)
-        return oldest != NULL ? oldest : link;
+        return oldest;
     bool passes_over = heaviest != oldest && client->passed_over < limit;
     client->passed_over = passes_over ? client->passed_over + 1 : 0;
     return passes_over ? heaviest : oldest;
@@ -316,40 +273,37 @@ static struct hn_job **find_next(struct hn_compile_queue *queue, struct hn_compi
  * that may wait for it. NULL: none waits. */
 static struct hn_job *compile_queue_next(struct hn_compile_queue *queue, int limit)
 {
+    struct hn_compile_pool *client;
     for (enum hn_rank rank = HN_RANK_SETUP; rank < HN_RANK_COUNT; rank++) {
-        for (struct hn_compile_pool *client = queue->clients; client != NULL;
-             client = client->next) {
-            struct hn_job **link = find_next(queue, client, rank, limit);
-            struct hn_job *job = *link;
+        TAILQ_FOREACH(client, &queue->clients, next) {
+            struct hn_job *job = find_next(queue, client, rank, limit);
             if (job == NULL)
                 continue;
-            *link = job->next;
-            job->next = NULL;
+            TAILQ_REMOVE(&queue->waiting, job, next);
             job->state = HN_JOB_RUNNING;
             job->client = client;
-            unlink_client(client);
-            compile_queue_add_client(queue, client);
+            TAILQ_REMOVE(&queue->clients, client, next);
+            TAILQ_INSERT_TAIL(&queue->clients, client, next);
             return job;
         }
     }
     return NULL;
 }
 
-/* The first want that is no guess; where there is none, the end. */
-static struct hn_want **find_asked(struct hn_job *job)
+/* The first want that is no guess; NULL: there is none. */
+static struct hn_want *find_asked(const struct hn_job *job)
 {
-    struct hn_want **link = &job->wants;
-    while (*link != NULL && (*link)->rank == HN_RANK_GUESSED)
-        link = &(*link)->next;
-    return link;
+    struct hn_want *want = TAILQ_FIRST(&job->wants);
+    while (want != NULL && want->rank == HN_RANK_GUESSED)
+        want = TAILQ_NEXT(want, next);
+    return want;
 }
 
 /* It waits again, before all others. */
 static void retry(struct hn_compile_queue *queue, struct hn_job *job)
 {
     job->state = HN_JOB_WAITING;
-    job->next = queue->waiting;
-    queue->waiting = job;
+    TAILQ_INSERT_HEAD(&queue->waiting, job, next);
     if (is_idle(job))
         remove_job(queue, job);
 }
@@ -364,17 +318,16 @@ static void compile_queue_end(struct hn_compile_queue *queue, struct hn_job *job
     job->kept = job->kept && outcome == HN_OUTCOME_OK &&
                 queue->kept_bytes + job->image.size <= kept_bytes_most;
     queue->kept_bytes += job->kept ? job->image.size : 0;
-    struct hn_want **link;
-    while (*(link = find_asked(job)) != NULL) {
-        struct hn_want *want = *link;
-        *link = want->next;
-        finish_want(job, want, job->wants == NULL && !job->kept);
+    struct hn_want *want;
+    while ((want = find_asked(job)) != NULL) {
+        TAILQ_REMOVE(&job->wants, want, next);
+        finish_want(job, want, TAILQ_EMPTY(&job->wants) && !job->kept);
         if (by_chance)
             break;
     }
     if (is_idle(job)) {
         remove_job(queue, job);
-    } else if (*find_asked(job) != NULL) {
+    } else if (find_asked(job) != NULL) {
         hn_image_finish(&job->image);
         job->attempts = 0;
         job->paid = false;
@@ -403,7 +356,7 @@ static void finish_job(struct hn_compile_workers *workers, struct hn_compile_wor
     double now = hn_now_ms();
     struct hn_job *job = leave_job(worker);
     job->image.compile_ms = now - worker->process.since_ms;
-    if (job->client != NULL && job->wants != NULL && job->client->timeline != NULL)
+    if (job->client != NULL && !TAILQ_EMPTY(&job->wants) && job->client->timeline != NULL)
         hn_timeline_add(job->client->timeline, "compile", worker->process.since_ms, now);
     compile_queue_end(&workers->queue, job);
 }
@@ -512,10 +465,11 @@ static void listen_to(struct hn_compile_workers *workers, struct hn_compile_work
 /* For how long it is worth compiling. */
 static double patience_of(const struct hn_job *job)
 {
-    double patience_ms = 0;
-    for (const struct hn_want *want = job->wants; want != NULL; want = want->next)
+    const struct hn_want *want;
+    double patience_ms = TAILQ_EMPTY(&job->wants) ? INFINITY : 0;
+    TAILQ_FOREACH(want, &job->wants, next)
         patience_ms = fmax(patience_ms, want->patience_ms);
-    return job->wants != NULL ? patience_ms : INFINITY;
+    return patience_ms;
 }
 
 /* Kills one that takes too long over its job; one that takes too long to start ends the run, as all
@@ -652,6 +606,8 @@ struct hn_compile_pool *hn_compile_pool_create(int jobs, double timeout_s, doubl
     workers->start_limit_ms = start_limit_s * 1e3;
     for (int i = 0; i < jobs; i++)
         hn_process_init(&workers->items[i].process);
+    TAILQ_INIT(&workers->queue.waiting);
+    TAILQ_INIT(&workers->queue.clients);
     workers->owner = make_pool(workers, timeout_s * 1e3, -1);
     return workers->owner;
 }
@@ -762,7 +718,7 @@ void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bo
     compile_queue_forget(pool, first, NULL);
     for (int i = 0; kills && i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
-        if (worker->job == NULL || worker->job->wants != NULL)
+        if (worker->job == NULL || !TAILQ_EMPTY(&worker->job->wants))
             continue;
         kill_worker(worker);
         worker->job->kept = false;
@@ -774,6 +730,8 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
 {
     struct hn_compile_workers *workers = pool->workers;
     struct hn_error *failure = &workers->failure;
+    const struct hn_compile_pool *client;
+    const struct hn_job *job;
     if (pool == workers->owner && !hn_failed(failure)) {
         uint64_t waiting = 0;
         for (size_t i = 0; i < workers->host_count; i++)
@@ -782,7 +740,7 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
             if (workers->items[i].process.pid != 0)
                 serve(workers, &workers->items[i], failure);
         check_hosts(workers, failure);
-        for (const struct hn_job *job = workers->queue.waiting; job != NULL; job = job->next)
+        TAILQ_FOREACH(job, &workers->queue.waiting, next)
             waiting++;
         /* Who waits for nothing else is told which NVRTC there is. */
         if (waiting == 0 && !workers->asked)
@@ -791,9 +749,9 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
             waiting = 1;
         start_workers(workers, waiting, failure);
         /* The others hear of it when they look. */
-        for (struct hn_compile_pool *client = workers->queue.clients;
-             hn_failed(failure) && client != NULL; client = client->next)
-            hn_event_signal(client->wakeup);
+        if (hn_failed(failure))
+            TAILQ_FOREACH(client, &workers->queue.clients, next)
+                hn_event_signal(client->wakeup);
     }
     if (hn_failed(failure) && err != NULL)
         *err = *failure;

@@ -3,6 +3,7 @@
 #define HONE_TUNER_WORKERS_COMPILE_POOL_H
 
 #include <poll.h>
+#include <sys/queue.h>
 
 #include "runtime/compile/source.h"
 #include "runtime/process/message.h"
@@ -32,8 +33,9 @@ struct hn_want {
     double weight;         /* a guess at how long it takes, in any unit */
     double patience_ms;    /* it is worth so much time, and no more */
     struct hn_image image; /* once it is finished */
-    struct hn_want *next;  /* of the job, in the order asked; then of the client's finished ones */
+    TAILQ_ENTRY(hn_want) next; /* of the job, in the order asked; then of the client's finished ones */
 };
+TAILQ_HEAD(hn_wants, hn_want);
 
 enum hn_job_state { HN_JOB_WAITING, HN_JOB_RUNNING, HN_JOB_DONE };
 
@@ -41,23 +43,23 @@ struct hn_job {
     struct hn_hash key;
     struct hn_message request;
     enum hn_job_state state;
-    struct hn_want *wants;    /* those that are not finished */
+    struct hn_wants wants;    /* those that are not finished */
     struct hn_compile_pool *client; /* for whom it was begun; NULL: gone */
     struct hn_image image;    /* once it is done */
     int attempts;
     double timeout_ms;
     bool kept;          /* its image is, for who asks for the same later */
     bool paid;          /* somebody was told how long it took; for others it took no time */
-    struct hn_job *next; /* of those that wait */
-    struct hn_job *same; /* of the bucket */
+    TAILQ_ENTRY(hn_job) next; /* of those that wait */
+    LIST_ENTRY(hn_job) same;  /* of the bucket */
 };
 
 enum { HN_QUEUE_BUCKETS = 1024 };
 
 struct hn_compile_queue {
-    struct hn_job *waiting; /* oldest first */
-    struct hn_job *buckets[HN_QUEUE_BUCKETS];
-    struct hn_compile_pool *clients; /* who is served next comes first */
+    TAILQ_HEAD(, hn_job) waiting; /* oldest first */
+    LIST_HEAD(hn_jobs, hn_job) buckets[HN_QUEUE_BUCKETS];
+    TAILQ_HEAD(, hn_compile_pool) clients; /* who is served next comes first */
     size_t kept_bytes;
 };
 
@@ -75,14 +77,14 @@ struct hn_compile_pool {
     size_t pending;     /* wants that are not guesses and were not taken */
     size_t unfinished;  /* of them */
 
-    struct hn_want *finished; /* in the order finished */
+    struct hn_wants finished; /* in the order finished */
     int passed_over; /* how often in a row its oldest job had to wait for a heavier one */
     int wakeup; /* eventfd: something is finished, or (the owner's) a guest has asked for something; -1: none */
     double timeout_ms;
     const char *nvrtc; /* "13.0"; "": no worker has said so yet */
     struct hn_compile_workers *workers;
     struct hn_compile_queue *queue;
-    struct hn_compile_pool *next; /* who is served behind it */
+    TAILQ_ENTRY(hn_compile_pool) next; /* who is served behind it */
 };
 
 /* jobs: workers at most; start_limit_s: for how long one may start. */
