@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "base/run.h"
 #include "runtime/device/device.h"
@@ -44,7 +45,7 @@ struct running {
     pthread_t thread;
     bool ended;
     struct hn_error err;
-    struct running *next;
+    LIST_ENTRY(running) next;
 };
 
 /* All of it is under the workers' lock. */
@@ -55,7 +56,7 @@ struct spread {
     size_t problem_count;
     struct model models[MODELS_MOST];
     size_t model_count;
-    struct running *running;
+    LIST_HEAD(, running) running;
     bool told;            /* that there are several */
     struct hn_error lost; /* why a card was, of which another may take up the search */
     struct hn_error *err; /* the first failure: nothing more is begun */
@@ -137,7 +138,8 @@ static bool readmit(struct spread *spread)
 static void tell_several(struct spread *spread)
 {
     struct hn_tune *tune = spread->tune;
-    if (spread->told || spread->running->next == NULL || tune->options->quiet)
+    if (spread->told || LIST_NEXT(LIST_FIRST(&spread->running), next) == NULL ||
+        tune->options->quiet)
         return;
     spread->told = true;
     /* Who prints may ask the workers something. */
@@ -177,7 +179,7 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
     struct running *running = hn_need(1, sizeof *running);
     struct hn_tune_search *search = &running->search;
     if (item->started_ms <= 0)
-        item->started_ms = spread->running == NULL && model == spread->models && problem == 0
+        item->started_ms = LIST_EMPTY(&spread->running) && model == spread->models && problem == 0
                                ? spread->tune->search.started_ms
                                : hn_now_ms();
     running->model = model;
@@ -201,8 +203,7 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
         return;
     }
     item->progress = RUNNING;
-    running->next = spread->running;
-    spread->running = running;
+    LIST_INSERT_HEAD(&spread->running, running, next);
     tell_several(spread);
 }
 
@@ -212,6 +213,7 @@ static void end_search(struct spread *spread, struct running *running)
     struct item *item = &running->model->items[search->problem];
     struct hn_workers *share = search->workers;
     const struct hn_error *err = &running->err;
+    LIST_REMOVE(running, next);
     pthread_join(running->thread, NULL);
     bool refused = share->lead->refusal[0] != '\0';
     hn_workers_destroy(share);
@@ -296,8 +298,8 @@ static size_t next_problem(const struct spread *spread, const struct model *mode
 
 static struct running *find_smallest(const struct spread *spread, const struct model *model)
 {
-    struct running *smallest = NULL;
-    for (struct running *running = spread->running; running != NULL; running = running->next)
+    struct running *smallest = NULL, *running;
+    LIST_FOREACH(running, &spread->running, next)
         if (running->model == model && !running->ended &&
             (smallest == NULL ||
              running->search.workers->card_count < smallest->search.workers->card_count))
@@ -327,8 +329,8 @@ static void use_cards(struct spread *spread, struct hn_error *err)
 /* Whether there is nothing to be waited for. */
 static bool is_over(struct spread *spread)
 {
-    if (spread->running != NULL || hn_failed(spread->err))
-        return spread->running == NULL;
+    if (!LIST_EMPTY(&spread->running) || hn_failed(spread->err))
+        return LIST_EMPTY(&spread->running);
     bool waits = spread->model_count == 0;
     bool goes_on = has_card(spread, NULL) &&
                    (waits || hn_now_ms() - spread->tune->search.started_ms < hosts_wait_ms);
@@ -352,29 +354,25 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
                             .workers = tune->given->workers,
                             .problem_count = tune->given->config->problem_count,
                             .err = err};
+    struct running *running, *next;
     hn_workers_lock(spread.workers);
     while (!is_over(&spread)) {
         struct hn_error now = {.status = HN_OK};
         if (hn_compile_pool_process(spread.workers->pool, &now) == HN_OK)
             hn_workers_open_cards(spread.workers);
-        for (struct running **at = &spread.running; *at != NULL;) {
-            struct running *running = *at;
-            if (running->ended) {
-                *at = running->next;
+        for (running = LIST_FIRST(&spread.running); running != NULL; running = next) {
+            next = LIST_NEXT(running, next);
+            if (running->ended)
                 end_search(&spread, running);
-            } else {
-                at = &running->next;
-            }
         }
         if (!hn_failed(&now) && hn_interrupted() != 0)
             hn_fail(&now, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
         if (!hn_failed(err))
             use_cards(&spread, &now);
         note_failure(&spread, &now);
-        bool news = hn_workers_sleep(spread.workers, sleep_limit_ms);
-        for (struct running *running = spread.running; news && running != NULL;
-             running = running->next)
-            hn_event_signal(running->search.workers->pool->wakeup);
+        if (hn_workers_sleep(spread.workers, sleep_limit_ms))
+            LIST_FOREACH(running, &spread.running, next)
+                hn_event_signal(running->search.workers->pool->wakeup);
     }
     hn_workers_unlock(spread.workers);
     for (size_t i = 0; i < spread.model_count; i++) {

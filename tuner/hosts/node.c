@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -88,13 +89,13 @@ struct node_worker {
     uint32_t number;
     struct hn_process process;
     struct hn_bytes pending; /* for its channel */
-    struct node_worker *next;
+    LIST_ENTRY(node_worker) next;
 };
 
 struct node {
     struct hn_link link;
     struct files files;
-    struct node_worker *workers;
+    LIST_HEAD(, node_worker) workers;
     size_t count;
     struct pollfd *fds; /* room for 2 and 2 a worker */
 };
@@ -143,10 +144,7 @@ static void take_part(struct files *files, const struct hn_link_frame *frame)
 /* Tells how it ended. */
 static void remove_worker(struct node *node, struct node_worker *worker, int wait_status)
 {
-    struct node_worker **at = &node->workers;
-    while (*at != worker)
-        at = &(*at)->next;
-    *at = worker->next;
+    LIST_REMOVE(worker, next);
     node->count--;
     hn_link_put(&node->link, HN_LINK_ENDED, worker->number, &wait_status, sizeof wait_status);
     hn_bytes_finish(&worker->pending);
@@ -190,8 +188,7 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
     struct node_worker *worker = hn_need(1, sizeof *worker);
     node->fds = hn_need_more(node->fds, 2 * (node->count + 1) + 2, sizeof *node->fds);
     worker->number = frame->worker;
-    worker->next = node->workers;
-    node->workers = worker;
+    LIST_INSERT_HEAD(&node->workers, worker, next);
     node->count++;
     hn_process_init(&worker->process);
     struct hn_error err;
@@ -206,9 +203,9 @@ static bool start_worker(struct node *node, const struct hn_link_frame *frame)
 
 static bool take_frame(struct node *node, const struct hn_link_frame *frame)
 {
-    struct node_worker *worker = node->workers;
+    struct node_worker *worker = LIST_FIRST(&node->workers);
     while (worker != NULL && worker->number != frame->worker)
-        worker = worker->next;
+        worker = LIST_NEXT(worker, next);
     if (frame->kind == HN_LINK_START)
         return worker == NULL && start_worker(node, frame);
     if (frame->kind == HN_LINK_FILE)
@@ -251,13 +248,13 @@ static bool move_all(struct node *node)
 {
     if (!listen_to_owner(node))
         return false;
-    for (struct node_worker *worker = node->workers; worker != NULL;) {
-        struct node_worker *next = worker->next;
+    for (struct node_worker *worker = LIST_FIRST(&node->workers), *next; worker != NULL;
+         worker = next) {
+        next = LIST_NEXT(worker, next);
         forward_output(node, worker);
         if (!hn_link_forward(&node->link, worker->number, worker->process.channel.fd) ||
             !hn_bytes_write(&worker->pending, worker->process.channel.fd))
             end_worker(node, worker);
-        worker = next;
     }
     double now = hn_now_ms();
     hn_link_beat(&node->link, now);
@@ -268,11 +265,12 @@ static bool move_all(struct node *node)
 static void sleep_on_streams(const struct node *node)
 {
     size_t count = 0;
+    const struct node_worker *worker;
     bool full = hn_bytes_size(&node->link.output) >= HN_QUEUED_MOST;
     node->fds[count++] = (struct pollfd){.fd = node->link.in, .events = POLLIN};
     if (hn_bytes_size(&node->link.output) > 0)
         node->fds[count++] = (struct pollfd){.fd = node->link.out, .events = POLLOUT};
-    for (const struct node_worker *worker = node->workers; worker != NULL; worker = worker->next) {
+    LIST_FOREACH(worker, &node->workers, next) {
         short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;
         node->fds[count++] = (struct pollfd){.fd = worker->process.channel.fd,
                                              .events = (short)((full ? 0 : POLLIN) | writable)};
@@ -324,8 +322,8 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
         sleep_on_streams(&node);
         connected = move_all(&node);
     }
-    while (node.workers != NULL)
-        end_worker(&node, node.workers);
+    while (!LIST_EMPTY(&node.workers))
+        end_worker(&node, LIST_FIRST(&node.workers));
     hn_close(&node.files.fd);
     if (node.files.made)
         hn_scratch_remove(&node.files.folder);

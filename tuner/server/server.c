@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,7 +44,7 @@ struct hn_server_claim {
     struct hn_subject subject;
     char device[128];
     bool held; /* all the time */
-    struct hn_server_claim *next;
+    LIST_ENTRY(hn_server_claim) next;
 };
 
 struct hn_server {
@@ -70,7 +71,7 @@ struct hn_server {
     char tuner[33];
     char machine[65];
     char since[64];
-    struct hn_server_claim *claims;
+    LIST_HEAD(, hn_server_claim) claims;
     double renewed_ms;
 };
 
@@ -665,6 +666,7 @@ static void send_news(struct hn_server *server, bool everything, struct hn_error
 static void take_turn(struct hn_server *server, bool last)
 {
     struct hn_error reason = {.status = HN_OK};
+    struct hn_server_claim *at;
     bool back = false;
     if (server->connection == NULL && (last || hn_now_ms() >= server->retry_at_ms)) {
         server->connection =
@@ -676,8 +678,7 @@ static void take_turn(struct hn_server *server, bool last)
     if (server->connection != NULL)
         send_news(server, back || last, &reason);
     if (!hn_failed(&reason) && (back || hn_now_ms() - server->renewed_ms >= RENEW_MS)) {
-        for (struct hn_server_claim *at = server->claims; at != NULL && !hn_failed(&reason);
-             at = at->next) {
+        LIST_FOREACH(at, &server->claims, next) {
             bool held = renew(server, at, &reason);
             at->held = at->held && (held || hn_failed(&reason));
         }
@@ -765,9 +766,9 @@ enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_id
     made->hash = hash_subject(&made->subject);
     snprintf(made->device, sizeof made->device, "%s", identity->device.name);
     pthread_mutex_lock(&server->lock);
-    *claim = server->claims;
+    *claim = LIST_FIRST(&server->claims);
     while (*claim != NULL && strcmp((*claim)->hash.hex, made->hash.hex) != 0)
-        *claim = (*claim)->next;
+        *claim = LIST_NEXT(*claim, next);
     if (*claim == NULL && server->connection != NULL)
         state = claim_now(server, made, again, holder, &reason);
     if (hn_failed(&reason)) {
@@ -775,8 +776,7 @@ enum hn_claim_state hn_server_claim(struct hn_server *server, const struct hn_id
         state = HN_CLAIM_OWN;
     }
     if (*claim == NULL && state == HN_CLAIM_OWN) {
-        made->next = server->claims;
-        server->claims = made;
+        LIST_INSERT_HEAD(&server->claims, made, next);
         *claim = made;
     } else {
         free_claim(made);
@@ -800,10 +800,7 @@ bool hn_server_release(struct hn_server *server, struct hn_server_claim *claim, 
     }
     if (hn_failed(&reason))
         drop(server, &reason);
-    struct hn_server_claim **at = &server->claims;
-    while (*at != claim)
-        at = &(*at)->next;
-    *at = claim->next;
+    LIST_REMOVE(claim, next);
     bool held = claim->held;
     free_claim(claim);
     pthread_mutex_unlock(&server->lock);
@@ -850,8 +847,8 @@ void hn_server_close(void *own)
         if (server->connection == NULL && !hn_failed(&ignored))
             waiting = last - server->sent;
     }
-    while (server->claims != NULL)
-        hn_server_release(server, server->claims, false);
+    while (!LIST_EMPTY(&server->claims))
+        hn_server_release(server, LIST_FIRST(&server->claims), false);
     tell_end(server, waiting);
     hn_store_close(server->outgoing);
     hn_connection_close(server->connection);
