@@ -200,10 +200,9 @@ static void add_hosts(struct hn_given *given, json_t *hosts, struct hn_error *er
         hn_interrupt_check(err);
     }
     for (size_t i = 0; !hn_failed(err) && i < hn_hosts_count(workers->hosts); i++) {
-        const struct hn_host *host = hn_hosts_at(workers->hosts, i);
-        struct hn_host_view view;
+        struct hn_host *host = hn_hosts_at(workers->hosts, i);
+        const struct hn_host_view view = hn_host_look(host);
         json_t *cards = json_array();
-        hn_host_look(hn_hosts_at(workers->hosts, i), &view);
         bool is_out = view.state == HN_HOST_OUT;
         used += !is_out;
         for (size_t c = 0; c < workers->card_count; c++) {

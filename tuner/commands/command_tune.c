@@ -493,8 +493,7 @@ static void end_workers(struct hn_workers *workers)
 {
     struct hn_hosts *hosts = workers->hosts;
     for (size_t i = 0; i < hn_hosts_count(hosts); i++) {
-        struct hn_host_view view;
-        hn_host_look(hn_hosts_at(hosts, i), &view);
+        const struct hn_host_view view = hn_host_look(hn_hosts_at(hosts, i));
         if (view.state != HN_HOST_UP && view.reason[0] != '\0')
             fprintf(stderr, "hone: warning: host %s %s: %s\n", view.name,
                     view.state == HN_HOST_OUT ? "was left out" : "was lost, and is not back",

@@ -578,22 +578,23 @@ struct hn_place *hn_host_place(struct hn_host *host)
     return &host->place;
 }
 
-void hn_host_look(struct hn_host *host, struct hn_host_view *view)
+struct hn_host_view hn_host_look(struct hn_host *host)
 {
     pthread_mutex_lock(&host->hosts->lock);
     const struct hn_greeting *greeting = &host->greeting;
-    *view = (struct hn_host_view){
+    struct hn_host_view view = {
         .state = host->state,
         .gpus = host->options.gpus >= 0 ? host->options.gpus : greeting->gpus,
         .compile = host->options.compile >= 0 ? host->options.compile : greeting->compile,
         .sends = find_next_file(host) != NULL || hn_bytes_size(&host->link.output) > 0,
     };
-    snprintf(view->name, sizeof view->name, "%s",
+    snprintf(view.name, sizeof view.name, "%s",
              greeting->host[0] != '\0'      ? greeting->host
              : host->options.run[0] != '\0' ? host->options.run
                                             : "local");
-    memcpy(view->reason, host->reason, sizeof view->reason);
+    memcpy(view.reason, host->reason, sizeof view.reason);
     pthread_mutex_unlock(&host->hosts->lock);
+    return view;
 }
 
 void hn_host_fail(struct hn_host *host, bool forever, const char *reason)

@@ -46,7 +46,7 @@ void hn_hosts_destroy(struct hn_hosts *hosts);
 size_t hn_hosts_count(const struct hn_hosts *hosts);
 struct hn_host *hn_hosts_at(struct hn_hosts *hosts, size_t i);
 
-void hn_host_look(struct hn_host *host, struct hn_host_view *view);
+struct hn_host_view hn_host_look(struct hn_host *host);
 struct hn_place *hn_host_place(struct hn_host *host);
 /* Workers there will read the file of that hash: what is said to them from now on arrives after it. It is at `path` here, and
  * perhaps there; where it is not, it goes over once a connection. */

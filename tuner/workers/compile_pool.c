@@ -628,7 +628,7 @@ void hn_compile_pool_lend(struct hn_compile_pool *pool, struct hn_hosts *hosts)
     for (size_t i = 0; i < count; i++) {
         struct hn_compile_host *host = &workers->hosts[i];
         host->host = hn_hosts_at(hosts, i);
-        hn_host_look(host->host, &host->view);
+        host->view = hn_host_look(host->host);
         for (int n = 0; n < HOST_WORKERS_MOST; n++) {
             struct hn_compile_worker *worker = &workers->items[workers->count++];
             *worker = (struct hn_compile_worker){.host = host, .index = n};
@@ -735,7 +735,7 @@ enum hn_status hn_compile_pool_process(struct hn_compile_pool *pool, struct hn_e
     if (pool == workers->owner && !hn_failed(failure)) {
         uint64_t waiting = 0;
         for (size_t i = 0; i < workers->host_count; i++)
-            hn_host_look(workers->hosts[i].host, &workers->hosts[i].view);
+            workers->hosts[i].view = hn_host_look(workers->hosts[i].host);
         for (int i = 0; i < workers->count && !hn_failed(failure); i++)
             if (workers->items[i].process.pid != 0)
                 serve(workers, &workers->items[i], failure);

@@ -96,10 +96,7 @@ bool hn_card_is_reachable(const struct hn_card *card)
 
 bool hn_card_is_left_out(const struct hn_card *card)
 {
-    struct hn_host_view view = {.state = HN_HOST_UP};
-    if (card->host != NULL)
-        hn_host_look(card->host, &view);
-    return view.state == HN_HOST_OUT;
+    return card->host != NULL && hn_host_look(card->host).state == HN_HOST_OUT;
 }
 
 void hn_card_request(struct hn_card *card, struct hn_message *message, double timeout_s,
@@ -203,8 +200,7 @@ static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct
     if (hn_failed(err) || result->end != HN_GPU_NOTHING || card->waiting || !has_work(card))
         return;
     if (!hn_card_is_reachable(card)) {
-        struct hn_host_view view;
-        hn_host_look(card->host, &view);
+        const struct hn_host_view view = hn_host_look(card->host);
         /* One that is not up may be soon. */
         if (view.state == HN_HOST_OUT)
             hn_fail(err, HN_ERUN, "the GPU's host %s is left out: %s", view.name, view.reason);
@@ -324,11 +320,10 @@ static void listen_to(struct hn_card *card, struct hn_gpu_result *result, struct
  * lives and its worker does not, nothing else would end the wait. */
 static void check_mute(struct hn_card *card, struct hn_error *err)
 {
-    struct hn_host_view view;
     bool said = card->process.greeted && (!awaits_turn(card) || card->holder[0] != '\0');
     if (hn_failed(err) || card->host == NULL || !card->waiting || said)
         return;
-    hn_host_look(card->host, &view);
+    const struct hn_host_view view = hn_host_look(card->host);
     if (view.sends)
         card->process.since_ms = hn_now_ms();
     if (card->process.seen_ms - card->process.since_ms < MUTE_MS)
@@ -490,9 +485,8 @@ static struct hn_card *add_card(struct hn_workers *workers, struct hn_host *host
 /* The cards of a host that has said how many it has. Returns whether it has, or never will. */
 static bool find_cards(struct hn_workers *workers, struct hn_host *host)
 {
-    struct hn_host_view view;
+    const struct hn_host_view view = hn_host_look(host);
     size_t known = 0;
-    hn_host_look(host, &view);
     if (view.state != HN_HOST_UP)
         return view.state == HN_HOST_OUT;
     for (size_t n = 0; n < workers->card_count; n++)
@@ -512,12 +506,11 @@ static bool find_cards(struct hn_workers *workers, struct hn_host *host)
 
 void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card, const char *format, ...)
 {
-    struct hn_host_view view;
+    const struct hn_host_view view = hn_host_look(card->host);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(workers->refusal, sizeof workers->refusal, format, arguments);
     va_end(arguments);
-    hn_host_look(card->host, &view);
     if (view.state == HN_HOST_UP && view.gpus > 0)
         snprintf(card->refusal, sizeof card->refusal, "%.390s", workers->refusal);
     hn_card_drop(card);
@@ -526,9 +519,8 @@ void hn_workers_refuse(struct hn_workers *workers, struct hn_card *card, const c
 
 static void open_card(struct hn_workers *workers, struct hn_card *card)
 {
-    struct hn_host_view view;
+    const struct hn_host_view view = hn_host_look(card->host);
     struct hn_error err = {.status = HN_OK};
-    hn_host_look(card->host, &view);
     if (!card->requested && view.state == HN_HOST_UP && view.gpus == 0)
         hn_fail(&err, HN_ERUN, "host %s has no GPU", view.name);
     else if (card->requested || view.state == HN_HOST_OUT || hn_card_is_reachable(card))
