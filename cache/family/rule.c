@@ -96,44 +96,46 @@ static int compared(const struct hn_rule *rule, const struct hn_rule_node *leaf,
     return leaf->among_count == 0 ? (int)i : i < leaf->among_count ? leaf->among[i] : -1;
 }
 
-/* All configurations in the order in which they are tried: those that are compared, by the
- * logarithm of what they cost at a problem, corrected, else the leaf's; then the others. */
-static void make_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
-                       const struct hn_value *values, double *costs, int *order)
+/* The order in which configurations are tried, the least first: those that are compared, else the
+ * leaf's, then the others by their numbers. Of those that are compared hn_rule_choose and
+ * hn_rule_program_find say it, by the logarithms of the values. */
+static void begin_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
+                        const struct hn_value *values, double *order, double *logs)
 {
-    int all = (int)rule->configuration_count, count = 0;
-    bool listed[HN_RULE_CONFIGURATIONS_MOST] = {false};
-    double logs[HN_RULE_VALUES_MOST];
+    size_t all = rule->configuration_count;
     for (size_t i = 0; i < rule->value_count && rule->cost != NULL; i++)
         logs[i] = values[i].type == HN_WORD ? 0 : log(fmax(1, hn_value_number(&values[i])));
-    for (int c, i = 0; (c = compared(rule, leaf, (size_t)i)) >= 0; i++) {
-        const double *own = rule->corrections + (size_t)c * (rule->value_count + 1);
-        double correction = own[0];
-        for (size_t v = 0; v < rule->value_count; v++)
-            correction += own[1 + v] * logs[v];
-        if (listed[c])
-            continue;
-        costs[c] = costs[c] > 0 ? log(costs[c]) + correction : INFINITY;
-        int place = count++;
-        for (; place > 0 && costs[c] < costs[order[place - 1]]; place--)
-            order[place] = order[place - 1];
-        order[place] = c;
-        listed[c] = true;
-    }
+    for (size_t c = 0; c < all; c++)
+        order[c] = 1e300 * (double)(c > 0 ? c : all);
     if (rule->cost == NULL)
-        order[count++] = leaf->configuration;
-    listed[order[0]] = true;
-    for (int c = 1; count < all; c++)
-        if (!listed[c % all])
-            order[count++] = c % all;
+        order[leaf->configuration] = 0;
+}
+
+/* The logarithm of what it costs, corrected. */
+static double place_of(const struct hn_rule *rule, int configuration, double cost,
+                       const double *logs)
+{
+    const double *own = rule->corrections + (size_t)configuration * (rule->value_count + 1);
+    double correction = own[0];
+    for (size_t v = 0; v < rule->value_count; v++)
+        correction += own[1 + v] * logs[v];
+    return cost > 0 ? log(cost) + correction : 1e299;
+}
+
+int hn_rule_take(const struct hn_rule *rule, double *order)
+{
+    size_t least = 0;
+    for (size_t c = 1; c < rule->configuration_count; c++)
+        least = order[c] < order[least] ? c : least;
+    order[least] = INFINITY;
+    return (int)least;
 }
 
 int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem,
                    bool (*usable)(int configuration, void *context), void *context, bool *sure)
 {
     struct hn_value values[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST]; /* parameters last */
-    double costs[HN_RULE_CONFIGURATIONS_MOST];
-    int order[HN_RULE_CONFIGURATIONS_MOST];
+    double order[HN_RULE_CONFIGURATIONS_MOST], logs[HN_RULE_VALUES_MOST], cost;
     bool inside;
     *sure = false;
     if (!clamp_problem(rule, problem, values, &inside))
@@ -143,18 +145,21 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
         bool left = evaluate_feature(&rule->features[leaf->feature], values) <= leaf->threshold;
         leaf = &rule->nodes[left ? leaf->left : leaf->right];
     }
+    begin_order(rule, leaf, values, order, logs);
     for (int c, i = 0; (c = compared(rule, leaf, (size_t)i)) >= 0; i++) {
         const struct hn_bindings *point = &rule->configurations[c];
         memcpy(values + rule->value_count, point->values, point->count * sizeof *values);
-        costs[c] = 0;
-        hn_expression_number(rule->cost, values, &costs[c], NULL);
+        cost = 0;
+        hn_expression_number(rule->cost, values, &cost, NULL);
+        order[c] = place_of(rule, c, cost, logs);
     }
-    make_order(rule, leaf, values, costs, order);
-    for (size_t i = 0; i < rule->configuration_count; i++)
-        if (usable == NULL || usable(order[i], context)) {
-            *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
-            return order[i];
-        }
+    for (size_t i = 0; i < rule->configuration_count; i++) {
+        int next = hn_rule_take(rule, order);
+        *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
+        if (usable == NULL || usable(next, context))
+            return next;
+    }
+    *sure = false;
     return -1;
 }
 
@@ -260,10 +265,10 @@ static bool set_value(struct hn_rule_program *made, size_t place, const struct h
 }
 
 const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
-                                                const struct hn_bindings *problem, int *order)
+                                                const struct hn_bindings *problem, double *order)
 {
     const struct hn_rule *rule = made->rule;
-    double costs[HN_RULE_CONFIGURATIONS_MOST];
+    double logs[HN_RULE_VALUES_MOST];
     bool inside = problem->count == rule->value_count;
     for (size_t i = 0; inside && i < problem->count; i++)
         inside = strcmp(problem->names[i], rule->values[i].name) == 0 &&
@@ -277,14 +282,14 @@ const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *made,
         bool left = hn_program_result(&made->program, feature->term) <= node->threshold;
         node = &rule->nodes[left ? node->left : node->right];
     }
+    begin_order(rule, node, problem->values, order, logs);
     for (int c, i = 0; (c = compared(rule, node, (size_t)i)) >= 0; i++) {
         const struct rule_term *cost = make_cost(made, c);
         if (cost->term < 0)
             return NULL;
         hn_program_run(&made->program, &cost->part);
-        costs[c] = made->program.cells[cost->term].real;
+        order[c] = place_of(rule, c, made->program.cells[cost->term].real, logs);
     }
-    make_order(rule, node, problem->values, costs, order);
     return node;
 }
 

@@ -110,10 +110,11 @@ struct hn_rule_program;
 struct hn_rule_program *hn_rule_program_make(const struct hn_rule *rule);
 void hn_rule_program_destroy(struct hn_rule_program *program);
 
-/* The configurations for a problem that is inside of what the rule was learnt for, with integers where that has whole numbers, in the
- * order in which hn_rule_choose tries them, and its leaf; `order` has room for all. NULL for all other problems, and where a cost cannot
+/* The leaf of a problem that is inside of what the rule was learnt for, with integers where that has whole numbers; `order` has room for
+ * all configurations, which hn_rule_take takes as hn_rule_choose tries them. NULL for all other problems, and where a cost cannot
  * be compiled. Not to be called by several threads at once. */
-const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem, int *order);
+const struct hn_rule_node *hn_rule_program_find(struct hn_rule_program *program, const struct hn_bindings *problem, double *order);
+int hn_rule_take(const struct hn_rule *rule, double *order);
 
 /* Appends what a configuration costs, uncorrected, as C statements that set `cost`, as hn_program_append_c does. */
 bool hn_rule_program_append_cost(struct hn_rule_program *program, size_t configuration, const struct hn_c_slot *slots,

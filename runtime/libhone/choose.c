@@ -767,7 +767,7 @@ static struct hone_kernel *make_like_others(struct search *search)
         search->asked.cache->capture_folder != NULL ||
         (search->asked.cache->freeze_after > 0 && rule->plan->plan->freeze_if != NULL))
         return NULL;
-    int order[HN_RULE_CONFIGURATIONS_MOST];
+    double order[HN_RULE_CONFIGURATIONS_MOST];
     const struct hn_rule_node *leaf =
         hn_rule_program_find(rule->program, search->asked.problem, order);
     if (leaf == NULL || hn_known_problems_may_have(&rule->known, search->asked.problem))
@@ -775,7 +775,7 @@ static struct hone_kernel *make_like_others(struct search *search)
     const struct hn_rule *stored = rule->stored->rule;
     struct hone_kernel *made = NULL;
     for (size_t i = 0; made == NULL && i < stored->configuration_count; i++) {
-        struct hn_lib_choice choice = choice_of_rule(search, order[i]);
+        struct hn_lib_choice choice = choice_of_rule(search, hn_rule_take(stored, order));
         choice.sure = search->is_own_rule && leaf->sure && (i == 0 || stored->cost != NULL);
         if ((!choice.sure && options->on_miss != HONE_MISS_NEAREST) ||
             !hn_lib_make_like(&choice, &made))

@@ -81,7 +81,7 @@ TEST(a_program_finds_the_same_leaf)
     int inside = 0;
     read_rule(rule_text, &rule);
     struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
-    int order[HN_RULE_CONFIGURATIONS_MOST];
+    double order[HN_RULE_CONFIGURATIONS_MOST];
     assert_non_null(program);
     for (int i = 0; i < 20000; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish);
@@ -92,7 +92,7 @@ TEST(a_program_finds_the_same_leaf)
         assert_ok(hn_bindings_parse(text, &problem, NULL));
         int expected = hn_rule_choose(&rule, &problem, NULL, NULL, &sure);
         const struct hn_rule_node *leaf = hn_rule_program_find(program, &problem, order);
-        if (leaf == NULL ? sure : order[0] != expected || leaf->sure != sure)
+        if (leaf == NULL ? sure : hn_rule_take(&rule, order) != expected || leaf->sure != sure)
             fail_msg("%s: configuration %d (sure %d) is not found", text, expected, sure);
         inside += leaf != NULL;
     }
@@ -122,15 +122,17 @@ TEST(what_costs_least_is_taken_of_what_can_be_used)
     assert_non_null(program);
     for (int i = 0; i < 2000; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-        int order[HN_RULE_CONFIGURATIONS_MOST], unusable = 1 << i % 3;
+        double order[HN_RULE_CONFIGURATIONS_MOST];
+        int unusable = 1 << i % 3;
         bool sure;
         char sizes[80];
         snprintf(sizes, sizeof sizes, "M=%d,N=%d,ORDER=%s", 1 + i * 7 % 4096, 16 + i * 31 % 64,
                  i % 2 == 0 ? "row" : "column");
         assert_ok(hn_bindings_parse(sizes, &problem, NULL));
         assert_non_null(hn_rule_program_find(program, &problem, order));
-        assert_int_equal(order[0], hn_rule_choose(&rule, &problem, NULL, NULL, &sure));
-        assert_int_equal(order[order[0] == i % 3],
+        int first = hn_rule_take(&rule, order), second = hn_rule_take(&rule, order);
+        assert_int_equal(first, hn_rule_choose(&rule, &problem, NULL, NULL, &sure));
+        assert_int_equal(first == i % 3 ? second : first,
                          hn_rule_choose(&rule, &problem, is_usable, &unusable, &sure));
     }
     json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
@@ -157,10 +159,11 @@ TEST(what_the_leaf_names_is_compared)
         expect_choice(&rule, &choices[i]);
     struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-    int order[HN_RULE_CONFIGURATIONS_MOST];
+    double order[HN_RULE_CONFIGURATIONS_MOST];
     assert_ok(hn_bindings_parse("M=4096,N=1024,ORDER=column", &problem, NULL));
     assert_non_null(hn_rule_program_find(program, &problem, order));
-    assert_true(order[0] == 1 && order[1] == 2 && order[2] == 0);
+    for (int i = 1; i <= 3; i++)
+        assert_int_equal(hn_rule_take(&rule, order), i % 3);
     json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
     const json_t *leaf = json_array_get(json_object_get(json, "nodes"), 3);
     assert_int_equal(json_array_size(json_object_get(leaf, "among")), 2);
@@ -224,7 +227,7 @@ TEST(a_whole_number_may_be_real)
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
     struct hn_rule_program *program = hn_rule_program_make(&rule);
-    int order[HN_RULE_CONFIGURATIONS_MOST];
+    double order[HN_RULE_CONFIGURATIONS_MOST];
     assert_non_null(program);
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     assert_ok(hn_bindings_parse("BETA=0.0", &problem, NULL));
