@@ -176,6 +176,14 @@ const char *hn_text_find_word(const char *text, const char *word, size_t length)
     return NULL;
 }
 
+/* Of the C locale there is one that is never freed: it takes no memory and no lock. */
+static locale_t c_locale(void)
+{
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    assert(locale != (locale_t)0);
+    return locale;
+}
+
 /* Of words that are compared. */
 enum { LONGEST = 127 };
 
@@ -229,13 +237,7 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
 
 bool hn_same_letters(const char *a, const char *b, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        if (hn_lower(a[i]) != hn_lower(b[i]))
-            return false;
-        if (a[i] == '\0')
-            return true;
-    }
-    return true;
+    return strncasecmp_l(a, b, length, c_locale()) == 0;
 }
 
 const char *hn_find_letters(const char *text, const char *part)
@@ -247,31 +249,17 @@ const char *hn_find_letters(const char *text, const char *part)
     return NULL;
 }
 
-/* Of the C locale there is one that is never freed: neither call can fail, allocates or takes a
- * lock. */
-static locale_t c_locale(void)
-{
-    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    assert(locale != (locale_t)0);
-    return locale;
-}
-
 void hn_c_locale_enter(struct hn_c_locale *scope)
 {
-    scope->own = c_locale();
-    scope->before = uselocale(scope->own);
+    scope->before = uselocale(c_locale());
 }
 
 void hn_c_locale_leave(struct hn_c_locale *scope)
 {
     uselocale(scope->before);
-    freelocale(scope->own);
 }
 
 double hn_c_strtod(const char *text, char **end)
 {
-    locale_t locale = c_locale();
-    double number = strtod_l(text, end, locale);
-    freelocale(locale);
-    return number;
+    return strtod_l(text, end, c_locale());
 }

@@ -119,7 +119,6 @@ const char *hn_find_letters(const char *text, const char *part);
  * that libhone enters the C locale wherever numbers are read or written, by itself or by jansson, and leaves it again. The
  * locale is the calling thread's: other threads notice nothing. */
 struct hn_c_locale {
-    locale_t own;
     locale_t before;
 };
 

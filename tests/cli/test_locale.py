@@ -27,6 +27,7 @@ DEPENDENT = re.compile(
 ALLOWED = {
     "newlocale": ({"text", "progress"}, "what enters the C locale; whether the terminal shows UTF-8"),
     "uselocale": ({"text"}, "what enters the C locale"),
+    "strncasecmp_l": ({"text"}, "is given the C locale"),
     "strptime": ({"recording"}, "digits only, within hn_c_locale_enter where libhone calls it"),
     "sscanf": ({"recording", "cubin", "node", "command_init", "unit", "draft", "interposer"}, "whole numbers"),
     "strftime": ({"recording", "render", "export_results", "cache_copies", "turn"}, "digits only"),
