@@ -583,7 +583,7 @@ void hn_server_sync(struct hn_server *server, struct hn_store *store, const char
         drop(server, err);
         hn_error_init(err);
     }
-    if (server->connection != NULL && server->follows)
+    if (server->connection != NULL)
         hn_connection_set_patience(server->connection, short_patience_ms);
     pthread_mutex_unlock(&server->lock);
     if (!hn_failed(err) && fetched.refused > 0)
@@ -721,7 +721,6 @@ static void begin_following(struct hn_server *server, struct hn_error *err)
         server->sent = hn_store_last_record(server->outgoing, &server->own_after, err);
     if (hn_failed(err))
         return;
-    hn_connection_set_patience(server->connection, short_patience_ms);
     server->renewed_ms = hn_now_ms();
     server->follows = hn_thread_start(&server->thread, follow, server, err);
 }
