@@ -237,7 +237,6 @@ static void move_workers(struct hn_host *host)
             continue;
         }
         *at = worker->next;
-        close_ends(worker);
         free(worker);
     }
 }
