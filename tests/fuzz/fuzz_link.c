@@ -60,16 +60,15 @@ static void move_frames(const uint8_t *data, size_t size)
         take_all(&host);
     lose_workers(&host);
     for (int i = 0; i < 2; i++) {
-        struct hn_host_worker *worker = host.workers;
-        while (worker != NULL && worker->number != processes[i].number)
-            worker = worker->next;
+        struct hn_host_worker *worker = find_worker(&host, processes[i].number);
         fuzz_require(worker != NULL && worker->ended, "a worker that is held here stays known");
         worker->left = true;
         processes[i].pid = 0;
         hn_process_kill(&processes[i]);
     }
     move_workers(&host);
-    fuzz_require(host.workers == NULL, "none is left");
+    fuzz_require(host.worker_count == 0, "none is left");
+    free(host.workers);
     hn_link_finish(&host.link);
 }
 

@@ -50,7 +50,6 @@ struct hn_host_worker {
     bool lost;                   /* with its host */
     bool left;                   /* nobody here wants it any more */
     int wait_status;
-    struct hn_host_worker *next;
 };
 
 struct hn_host {
@@ -69,7 +68,9 @@ struct hn_host {
     char reason[700];
     uint32_t next_number;
     struct hn_host_worker *workers;
-    struct hn_host_file *files;
+    size_t worker_count;
+    struct hn_host_file *files; /* in the order in which they go over, one after the other */
+    size_t file_count;
 };
 
 struct hn_hosts {
@@ -90,21 +91,20 @@ static bool may_read(const struct pollfd *polled)
     return polled == NULL || polled->revents != 0;
 }
 
-/* They go over one after the other, in the order of the list. */
 struct hn_host_file {
     struct hn_hash hash;
     char *path;
     enum { FILE_NEW, FILE_OFFERED, FILE_WANTED, FILE_THERE } state;
     int fd; /* -1: not open */
-    struct hn_host_file *next;
 };
 
 static struct hn_host_file *find_next_file(const struct hn_host *host)
 {
-    struct hn_host_file *file = host->files;
-    while (file != NULL && file->state == FILE_THERE)
-        file = file->next;
-    return file;
+    HN_EACH_OF(file, host->files, host->file_count) {
+        if (file->state != FILE_THERE)
+            return file;
+    }
+    return NULL;
 }
 
 /* A file that cannot be read any more ends early: the host finds that it is not what was named. */
@@ -164,26 +164,23 @@ static bool add_worker(struct hn_host *host, const char *role, struct hn_process
         return false;
     }
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
-    struct hn_host_worker *worker = hn_need(1, sizeof *worker);
-    *worker = (struct hn_host_worker){.number = ++host->next_number,
-                                      .channel = ends[1],
-                                      .output = output[1],
-                                      .next = host->workers};
-    host->workers = worker;
+    *HN_NEXT(host->workers, host->worker_count) = (struct hn_host_worker){
+        .number = ++host->next_number, .channel = ends[1], .output = output[1]};
     hn_channel_init(&process->channel, ends[0]);
     process->output = output[0];
-    process->number = worker->number;
+    process->number = host->next_number;
     process->pid = -1;
-    hn_link_put(&host->link, HN_LINK_START, worker->number, role, strlen(role));
+    hn_link_put(&host->link, HN_LINK_START, host->next_number, role, strlen(role));
     return true;
 }
 
 static struct hn_host_worker *find_worker(const struct hn_host *host, uint32_t number)
 {
-    struct hn_host_worker *worker = host->workers;
-    while (worker != NULL && worker->number != number)
-        worker = worker->next;
-    return worker;
+    HN_EACH_OF(worker, host->workers, host->worker_count) {
+        if (worker->number == number)
+            return worker;
+    }
+    return NULL;
 }
 
 /* Takes what the host says of a worker. */
@@ -228,22 +225,17 @@ static void move_worker(struct hn_host *host, struct hn_host_worker *worker)
 /* Moves what can be moved; ends those that nobody wants. */
 static void move_workers(struct hn_host *host)
 {
-    struct hn_host_worker **at = &host->workers;
-    while (*at != NULL) {
-        struct hn_host_worker *worker = *at;
+    for (size_t i = host->worker_count; i-- > 0;) {
+        struct hn_host_worker *worker = &host->workers[i];
         move_worker(host, worker);
-        if (!worker->left || !worker->ended) {
-            at = &worker->next;
-            continue;
-        }
-        *at = worker->next;
-        free(worker);
+        if (worker->left && worker->ended)
+            HN_DROP(host->workers, host->worker_count, i);
     }
 }
 
 static void lose_workers(struct hn_host *host)
 {
-    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+    HN_EACH_OF(worker, host->workers, host->worker_count) {
         worker->lost = worker->lost || !worker->ended;
         worker->ended = true;
         close_ends(worker);
@@ -255,7 +247,7 @@ static size_t poll_workers(struct hn_host *host, struct pollfd *fds)
     size_t count = 0;
     bool takes = hn_bytes_size(&host->link.output) < HN_QUEUED_MOST && find_next_file(host) == NULL;
     short readable = takes ? POLLIN : 0;
-    for (struct hn_host_worker *worker = host->workers; worker != NULL; worker = worker->next) {
+    HN_EACH_OF(worker, host->workers, host->worker_count) {
         short writable = hn_bytes_size(&worker->pending) > 0 ? POLLOUT : 0;
         worker->polled = NULL;
         if (worker->channel < 0)
@@ -275,7 +267,7 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
     lose_workers(host);
-    for (struct hn_host_file *file = host->files; file != NULL; file = file->next) {
+    HN_EACH_OF(file, host->files, host->file_count) {
         hn_close(&file->fd);
         file->state = FILE_NEW;
     }
@@ -607,14 +599,13 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
 
 void hn_host_share(struct hn_host *host, const char *path, const struct hn_hash *hash)
 {
-    struct hn_host_file **at = &host->files;
+    bool known = false;
     pthread_mutex_lock(&host->hosts->lock);
-    while (*at != NULL && strcmp((*at)->hash.hex, hash->hex) != 0)
-        at = &(*at)->next;
-    if (*at == NULL) {
-        *at = hn_need(1, sizeof **at);
-        **at = (struct hn_host_file){.hash = *hash, .path = hn_need_copy(path), .fd = -1};
-    }
+    HN_EACH_OF(file, host->files, host->file_count)
+        known = known || strcmp(file->hash.hex, hash->hex) == 0;
+    if (!known)
+        *HN_NEXT(host->files, host->file_count) =
+            (struct hn_host_file){.hash = *hash, .path = hn_need_copy(path), .fd = -1};
     pthread_mutex_unlock(&host->hosts->lock);
     hn_event_signal(host->hosts->wake);
 }
@@ -623,8 +614,7 @@ static size_t gather_descriptors(struct hn_hosts *hosts)
 {
     size_t count = 0, most = 1 + 3 * hosts->count;
     HN_EACH(host, *hosts)
-        for (const struct hn_host_worker *at = host->workers; at != NULL; at = at->next)
-            most++;
+        most += host->worker_count;
     hosts->fds = hn_need_more(hosts->fds, most, sizeof *hosts->fds);
     hosts->fds[count++] = (struct pollfd){.fd = hosts->wake, .events = POLLIN};
     HN_EACH(host, *hosts) {
@@ -693,18 +683,12 @@ static void free_hosts(struct hn_hosts *hosts)
 {
     HN_EACH(host, *hosts) {
         lose_workers(host);
-        while (host->files != NULL) {
-            struct hn_host_file *file = host->files;
-            host->files = file->next;
+        HN_EACH_OF(file, host->files, host->file_count) {
             hn_close(&file->fd);
             free(file->path);
-            free(file);
         }
-        while (host->workers != NULL) {
-            struct hn_host_worker *worker = host->workers;
-            host->workers = worker->next;
-            free(worker);
-        }
+        free(host->files);
+        free(host->workers);
         hn_link_finish(&host->link);
         hn_process_kill(&host->launcher);
         free((char *)host->options.run);
