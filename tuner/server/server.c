@@ -208,8 +208,7 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
     }
     json_decref(lines);
     char *text = hn_needed(hn_json_text(rows, JSON_COMPACT));
-    if (!hn_failed(err) && count == 0)
-        hn_fail(err, HN_EFORMAT, "session '%.64s' has lost records", pair->origin);
+    hn_gate_expect(err, count > 0, "session '%.64s' has lost records", pair->origin);
     const char *insert = first == RULE && pair->id > pair->server->own_after ? INSERT
                              "UPDATE SET json = excluded.json, checksum = excluded.checksum"
                                                                              : INSERT "NOTHING";
@@ -362,13 +361,6 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
     send_roofs(server, store, err);
 }
 
-/* A document that was fetched is bad. The rest goes on. */
-static void refuse(const char *reason, struct hn_error *err)
-{
-    if (!hn_failed(err))
-        hn_fail(err, HN_EFORMAT, "%s", reason);
-}
-
 /* The session itself, without its lines. */
 static void fetch_head(const struct pair *pair, struct hn_error *err)
 {
@@ -379,21 +371,20 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
                                       "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
     const char *text = text_of(row, "json");
-    if (row == NULL)
-        refuse("its row is missing or too large", err);
-    else if (strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) != 0)
-        refuse("its row is not what was written", err);
-    else if (hn_store_head_from_json(text, &head, err) == HN_OK &&
-             strcmp(head.origin, pair->origin) != 0)
-        refuse("its row is of another session", err);
+    bool whole = strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) == 0;
+    hn_gate_expect(err, row != NULL, "its row is missing or too large");
+    hn_gate_expect(err, whole, "its row is not what was written");
+    if (!hn_failed(err) && hn_store_head_from_json(text, &head, err) == HN_OK)
+        hn_gate_expect(err, strcmp(head.origin, pair->origin) == 0,
+                       "its row is of another session");
     if (head.plan != NULL) { /* the hash of its text so far */
         json_t *plans = hn_connection_read(
             pair->server->connection, err,
             "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t",
             head.plan);
         char *plan = hn_need_copy(text_of(json_array_get(plans, 0), "json"));
-        if (strcmp(hn_hash_string(plan).hex, head.plan) != 0)
-            refuse("its plan is missing, too large or not what was written", err);
+        hn_gate_expect(err, strcmp(hn_hash_string(plan).hex, head.plan) == 0,
+                       "its plan is missing, too large or not what was written");
         json_decref(plans);
         free(head.plan);
         head.plan = plan;
@@ -420,16 +411,15 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
         "tii", pair->origin, first, end);
     const size_t count = json_array_size(rows);
     const char **lines = hn_need(count, sizeof *lines);
-    if (count == 0)
-        refuse("a record is missing, or larger than " MOST " bytes", err);
+    hn_gate_expect(err, count > 0, "a record is missing, or larger than " MOST " bytes");
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
         const int64_t position = first + (int64_t)i;
         lines[i] = text_of(row, "json");
-        if (integer_of(row, "position") != position)
-            refuse("a record is missing", err);
-        if (strcmp(checksum(pair->origin, position, lines[i]).hex, text_of(row, "checksum")) != 0)
-            refuse("a record is not what was written", err);
+        const struct hn_hash sum = checksum(pair->origin, position, lines[i]);
+        hn_gate_expect(err, integer_of(row, "position") == position, "a record is missing");
+        hn_gate_expect(err, strcmp(sum.hex, text_of(row, "checksum")) == 0,
+                       "a record is not what was written");
     }
     if (!hn_failed(err))
         (void)hn_store_extend(pair->store, pair->origin, first, lines, count, err);
@@ -482,10 +472,10 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
     /* The hash tells what is no hexadecimal number, too. */
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)strtoul((char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
-    if (hn_bindings_parse(text_of(row, "point"), &point, NULL) != HN_OK)
-        hn_fail(err, HN_EFORMAT, "the point of an image is not one");
-    else if (strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) != 0)
-        hn_fail(err, HN_EFORMAT, "an image is too large or not what was written");
+    hn_gate_expect(err, hn_bindings_parse(text_of(row, "point"), &point, NULL) == HN_OK,
+                   "the point of an image is not one");
+    hn_gate_expect(err, strcmp(hn_hash_bytes(bytes, size).hex, text_of(row, "hash")) == 0,
+                   "an image is too large or not what was written");
     hn_gate_line("the entry of an image", entry, HN_NAME_MOST, err);
     int64_t id = hn_store_find_session(store, text_of(row, "origin"), NULL, err);
     if (id != 0 && hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
