@@ -158,12 +158,8 @@ static void find_value(const struct hn_evidence *evidence, const struct hn_ranke
                             : 1;
         if (!(chance * (double)evidence->parameters < surely))
             continue;
-        size_t place = json_array_size(found);
-        while (place > 0 && json_number_value(json_object_get(json_array_get(found, place - 1),
-                                                              "chance")) > chance)
-            place--;
-        json_array_insert_new(
-            found, place,
+        hn_render_insert(
+            found, "chance", true,
             json_pack("{ss so sI sI sf}", "name",
                       hn_space_parameter(evidence->space, parameter)->name, "value",
                       hn_value_to_json(&hn_space_parameter(evidence->space, parameter)->values[v]),

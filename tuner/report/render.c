@@ -60,13 +60,15 @@ json_t *hn_render_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-void hn_render_insert(json_t *list, const char *key, json_t *item)
+void hn_render_insert(json_t *list, const char *key, bool rises, json_t *item)
 {
     size_t place = json_array_size(list);
     double own = json_number_value(json_object_get(item, key));
-    while (place > 0 &&
-           json_number_value(json_object_get(json_array_get(list, place - 1), key)) < own)
-        place--;
+    for (; place > 0; place--) {
+        double other = json_number_value(json_object_get(json_array_get(list, place - 1), key));
+        if (rises ? other <= own : other >= own)
+            break;
+    }
     json_array_insert_new(list, place, item);
 }
 

@@ -71,8 +71,9 @@ bool hn_render_at(struct hn_text *text, const struct hn_render_place *place, con
 
 /* A figure for a document: null where JSON cannot say it. */
 json_t *hn_render_number(double value);
-/* Inserts an item into a list by a number of it, the largest first; one that is equal goes behind. Takes it over. */
-void hn_render_insert(json_t *list, const char *key, json_t *item);
+/* Inserts an item into a list by a number of it, the largest first, or (rises) the smallest; one that is equal goes behind. Takes it
+ * over. */
+void hn_render_insert(json_t *list, const char *key, bool rises, json_t *item);
 /* A text for a document, which is taken over; NULL where it is empty. */
 json_t *hn_render_text(struct hn_text *text);
 /* Names of parameters, and the like. */

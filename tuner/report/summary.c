@@ -241,7 +241,7 @@ json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device
          p++) {
         json_t *edge = find_edge(&outlook, p);
         if (edge != NULL)
-            hn_render_insert(edges, "ratio", edge);
+            hn_render_insert(edges, "ratio", false, edge);
     }
     return edges;
 }
