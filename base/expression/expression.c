@@ -195,10 +195,7 @@ void hn_conjuncts_finish(struct hn_conjuncts *conjuncts)
 
 bool hn_value_truth(const struct hn_value *value)
 {
-    return value->type == HN_INTEGER   ? value->integer != 0
-           : value->type == HN_REAL    ? value->real != 0
-           : value->type == HN_BOOLEAN ? value->boolean
-                                       : value->word[0] != '\0';
+    return value->type == HN_WORD ? value->word[0] != '\0' : hn_value_number(value) != 0;
 }
 
 static void append_operand(struct hn_text *text, const struct hn_value *value)
