@@ -83,14 +83,12 @@ enum hn_link_next hn_link_next(struct hn_link *link, struct hn_link_frame *frame
  *
  *     hone-node protocol=4 build=0.1.0 host=gpu7 compile=16 gpus=4 */
 struct hn_greeting {
-    int protocol;
-    char build[32];
     char host[64];
     int compile; /* workers that the machine allows */
     int gpus;    /* that the driver has */
 };
 
-/* With the newline before and behind it. */
+/* With the newline before and behind it; protocol and build are this Hone's. */
 void hn_greeting_write(const struct hn_greeting *greeting, char text[256]);
 
 /* Looks for it: *size is how many bytes come before it, *length its own. HN_ENOTFOUND: it is not there yet. HN_ERUN: it is of

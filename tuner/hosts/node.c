@@ -19,9 +19,8 @@ enum { LONGEST = 255, MOST = 4096 };
 
 void hn_greeting_write(const struct hn_greeting *greeting, char text[256])
 {
-    snprintf(text, 256, "%sprotocol=%d build=%s host=%s compile=%d gpus=%d\n", mark,
-             greeting->protocol, greeting->build, greeting->host, greeting->compile,
-             greeting->gpus);
+    snprintf(text, 256, "%sprotocol=%d build=%s host=%s compile=%d gpus=%d\n", mark, HN_PROTOCOL,
+             hn_process_build, greeting->host, greeting->compile, greeting->gpus);
 }
 
 /* Host names and versions have no others. */
@@ -35,17 +34,16 @@ static bool is_plain(const char *text)
 static enum hn_status read_line(const char *line, struct hn_greeting *greeting,
                                 struct hn_error *err)
 {
-    int end = 0;
-    int read = sscanf(line, "protocol=%5d build=%31s host=%63s compile=%5d gpus=%5d%n",
-                      &greeting->protocol, greeting->build, greeting->host, &greeting->compile,
-                      &greeting->gpus, &end);
-    bool known = read >= 2 && greeting->protocol >= 0 && is_plain(greeting->build);
-    if (known &&
-        (greeting->protocol != HN_PROTOCOL || strcmp(greeting->build, hn_process_build) != 0))
+    int end = 0, protocol = -1;
+    char build[32];
+    int read = sscanf(line, "protocol=%5d build=%31s host=%63s compile=%5d gpus=%5d%n", &protocol,
+                      build, greeting->host, &greeting->compile, &greeting->gpus, &end);
+    bool known = read >= 2 && protocol >= 0 && is_plain(build);
+    if (known && (protocol != HN_PROTOCOL || strcmp(build, hn_process_build) != 0))
         return hn_fail(err, HN_ERUN,
                        "its Hone is another (build %s, protocol %d; this one is build %s, protocol "
                        "%d): install the same there, or name it by 'hone'",
-                       greeting->build, greeting->protocol, hn_process_build, HN_PROTOCOL);
+                       build, protocol, hn_process_build, HN_PROTOCOL);
     if (!known || read < 5 || line[end] != '\0' || !is_plain(greeting->host) ||
         greeting->compile < 1 || greeting->compile > MOST || greeting->gpus < 0 ||
         greeting->gpus > MOST)
@@ -283,8 +281,7 @@ static void sleep_on_streams(const struct node *node)
 enum hn_status hn_node_run(int gpus, struct hn_error *err)
 {
     struct node node = {.files = {.fd = -1}};
-    struct hn_greeting greeting = {
-        .protocol = HN_PROTOCOL, .compile = hn_machine_jobs(), .gpus = gpus};
+    struct hn_greeting greeting = {.compile = hn_machine_jobs(), .gpus = gpus};
     char text[256];
     struct termios mode;
     if (isatty(STDIN_FILENO))
@@ -310,7 +307,6 @@ enum hn_status hn_node_run(int gpus, struct hn_error *err)
     if (node.files.made)
         setenv(HN_NODE_FILES, node.files.folder.path, 1);
     node.fds = hn_need(2, sizeof *node.fds);
-    snprintf(greeting.build, sizeof greeting.build, "%s", hn_process_build);
     if (gethostname(greeting.host, sizeof greeting.host) != 0 || greeting.host[0] == '\0')
         snprintf(greeting.host, sizeof greeting.host, "unnamed");
     greeting.host[sizeof greeting.host - 1] = '\0';
