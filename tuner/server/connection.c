@@ -325,22 +325,19 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
     const struct hn_libpq *pq = &connection->pq;
     struct hn_error reason = {.status = HN_OK};
     json_error_t place = {.text = ""};
-    if (pq->PQntuples(result) != 1) {
-        hn_fail(err, HN_EFORMAT, "%s: found %d answers, expected one", connection->name,
-                pq->PQntuples(result));
+    int count = pq->PQntuples(result);
+    hn_gate_expect(err, count == 1, "%s: found %d answers, expected one", connection->name, count);
+    if (hn_failed(err))
         return NULL;
-    }
     const char *text = pq->PQgetvalue(result, 0, 0);
     size_t size = (size_t)pq->PQgetlength(result, 0, 0);
     hn_gate_json(text, size, &reason);
-    if (hn_failed(&reason)) {
-        hn_fail(err, HN_EFORMAT, "%s: %.2000s", connection->name, reason.message);
-        return NULL;
-    }
-    json_t *rows = json_loadb(text, size, 0, &place);
-    if (json_is_array(rows))
+    hn_gate_expect(err, !hn_failed(&reason), "%s: %.2000s", connection->name, reason.message);
+    json_t *rows = hn_failed(err) ? NULL : json_loadb(text, size, 0, &place);
+    hn_gate_expect(err, json_is_array(rows), "%s: an answer is no list of rows: %s",
+                   connection->name, place.text);
+    if (!hn_failed(err))
         return rows;
-    hn_fail(err, HN_EFORMAT, "%s: an answer is no list of rows: %s", connection->name, place.text);
     json_decref(rows);
     return NULL;
 }
