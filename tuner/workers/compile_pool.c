@@ -666,8 +666,7 @@ struct hn_compile_load hn_compile_pool_load(const struct hn_compile_pool *pool, 
 {
     struct hn_compile_load load = {.jobs = 0};
     double now_ms = hn_now_ms();
-    for (int i = 0; i < pool->workers->count; i++) {
-        const struct hn_compile_worker *worker = &pool->workers->items[i];
+    HN_EACH(worker, *pool->workers) {
         double past_ms = now_ms - worker->process.since_ms;
         load.jobs += is_usable(worker);
         load.busy += worker->job != NULL;
@@ -774,8 +773,7 @@ int hn_compile_pool_timeout_ms(const struct hn_compile_pool *pool)
 {
     const struct hn_compile_workers *workers = pool->workers;
     double least = -1;
-    for (int i = 0; i < workers->count; i++) {
-        const struct hn_compile_worker *worker = &workers->items[i];
+    HN_EACH(worker, *workers) {
         const struct hn_job *job = worker->job;
         bool starts = worker->process.pid != 0 && !worker->ready;
         if (job == NULL && !starts)
