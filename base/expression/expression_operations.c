@@ -416,6 +416,14 @@ static inline union hn_cell apply_cell(int operation, union hn_cell a, union hn_
         return integer_cell(a.real <= b.real);
     case HN_OF_REALS + HN_OP_EQUAL:
         return integer_cell(a.real == b.real);
+    case HN_OF_REALS + HN_OP_ADD:
+        return real_cell(a.real + b.real);
+    case HN_OF_REALS + HN_OP_SUBTRACT:
+        return real_cell(a.real - b.real);
+    case HN_OF_REALS + HN_OP_MULTIPLY:
+        return real_cell(a.real * b.real);
+    case HN_OF_REALS + HN_OP_DIVIDE:
+        return real_cell(b.real != 0 ? a.real / b.real : 0);
     case HN_OF_REALS + HN_OP_MIN:
         return b.real < a.real ? b : a;
     case HN_OF_REALS + HN_OP_MAX:
