@@ -37,10 +37,8 @@ static size_t interval_rank(size_t count, double outside)
     double n = (double)count;
     /* 2^-n leaves the range of a double near 1,000; the normal approximation is exact to a rank
      * there. */
-    if (count > 1000) {
-        double rank = floor(0.5 * n - 0.98 * sqrt(n));
-        return (size_t)rank;
-    }
+    if (count > 1000)
+        return (size_t)floor(0.5 * n - 0.98 * sqrt(n));
     double probability = exp2(-n);
     double tail = probability;
     size_t rank = 0;
