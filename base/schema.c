@@ -74,9 +74,8 @@ void hn_build_append(json_t **array, json_t *value)
 void hn_json_drop_folder(json_t *object, const char *key)
 {
     const char *path = json_string_value(json_object_get(object, key));
-    const char *slash = path == NULL ? NULL : strrchr(path, '/');
-    if (slash != NULL)
-        (void)json_object_set_new(object, key, json_string(slash + 1));
+    if (path != NULL)
+        (void)json_object_set_new(object, key, json_string(basename(path)));
 }
 
 char *hn_json_text(json_t *json, size_t flags)
