@@ -328,10 +328,9 @@ static void impute(struct forest *forest)
     }
 }
 
-static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t seed)
+static void grow_forest(const struct hn_evidence *evidence, uint64_t seed, struct forest *forest)
 {
     struct growth growth;
-    struct forest *forest = hn_need(1, sizeof *forest);
     forest->evidence = evidence;
     forest->values = hn_need_block(&forest->memory, evidence->count, sizeof *forest->values);
     forest->sums = hn_need_block(&forest->memory, evidence->count, sizeof *forest->sums);
@@ -345,7 +344,6 @@ static struct forest *forest_grow(const struct hn_evidence *evidence, uint64_t s
         grow_all(forest, &growth);
     }
     forest->explained = explain_rest(forest);
-    return forest;
 }
 
 /* Points with their values, all of which count as much, and the shares of their variance. */
@@ -515,7 +513,7 @@ static void add_point(struct hn_effects *effects, struct sample *sample,
         }
     } else {
         /* For a lower bound what was put in its place. */
-        *value = forest != NULL ? forest->values[known] : evidence->values[known];
+        *value = forest->values[known];
     }
     sample->count++;
 }
@@ -617,7 +615,8 @@ static void find_shares(struct hn_effects *effects, const struct hn_evidence *ev
 
 void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct hn_effects *effects)
 {
-    struct forest *forest = NULL;
+    /* Of points that were all measured nothing is grown. */
+    struct forest forest = {.values = evidence->values, .explained = 1};
     struct sample sample;
     *effects = (struct hn_effects){0};
     if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
@@ -626,17 +625,15 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
         hn_need_block(&effects->memory, evidence->parameters, sizeof *effects->promising);
     effects->exact = is_complete(evidence, effects->promising);
     if (!effects->exact)
-        forest = forest_grow(evidence, seed);
-    fill_sample(effects, evidence, forest, seed, &sample);
-    effects->explained = forest != NULL ? forest->explained : 1;
+        grow_forest(evidence, seed, &forest);
+    fill_sample(effects, evidence, &forest, seed, &sample);
+    effects->explained = forest.explained;
     effects->known = sample.squares > 0;
     if (effects->known)
         find_shares(effects, evidence, &sample);
     free(sample.choices);
     free(sample.values);
-    for (size_t t = 0; forest != NULL && t < TREES; t++)
-        finish_tree(&forest->trees[t]);
-    if (forest != NULL)
-        hn_blocks_finish(&forest->memory);
-    free(forest);
+    for (size_t t = 0; t < TREES; t++)
+        finish_tree(&forest.trees[t]);
+    hn_blocks_finish(&forest.memory);
 }
