@@ -419,8 +419,7 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
             continue;
         tune->found = tune->found && search.found;
         tune->cut = tune->cut || search.cut;
-        if (search.json != NULL)
-            json_array_append_new(given->results, search.json);
+        (void)json_array_append_new(given->results, search.json);
         if (!hn_failed(err) && hn_interrupted() != 0)
             hn_fail(err, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
     }

@@ -28,7 +28,7 @@ struct item {
     double started_ms; /* 0: not yet */
     bool later;        /* another tuner was at it: once there is nothing else to do */
     bool again;        /* a card failed at it */
-    json_t *json;
+    json_t *json;      /* NULL: there is none, and none is appended */
 };
 
 /* Cards that can be compared, and what becomes of each problem on them. */
@@ -377,8 +377,7 @@ void hn_tune_spread_run(struct hn_tune *tune, struct hn_error *err)
     hn_workers_unlock(spread.workers);
     for (size_t i = 0; i < spread.model_count; i++) {
         for (size_t n = 0; n < spread.problem_count; n++)
-            if (spread.models[i].items[n].json != NULL)
-                json_array_append_new(tune->given->results, spread.models[i].items[n].json);
+            (void)json_array_append_new(tune->given->results, spread.models[i].items[n].json);
         free(spread.models[i].items);
     }
 }
