@@ -157,7 +157,9 @@ static bool is_used(const struct hn_draft *draft, const char *name, int depth)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
-    bool used = HN_HAS(unit, own, name) || hn_draft_launches(draft, HN_LAUNCH_BLOCK, name);
+    bool idle = hn_lower(name[strlen(name) - 1]) - 'x' >= draft->dimensions; /* "BLOCK_Y" */
+    bool used =
+        HN_HAS(unit, own, name) || (!idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name));
     HN_EACH(function, unit->functions)
         used |= function->device && HN_HAS(unit, function->body, name);
     HN_EACH(meaning, unit->meanings)
@@ -176,8 +178,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
 {
     const struct hn_unit *unit = draft->unit;
     const char *name = meaning->name, *next = unit->text;
-    bool refused = hn_is_like(name, "fact") ||
-                   (hn_is_like(name, "steps") && !hn_draft_launches(draft, HN_LAUNCH_GRID, name));
+    bool refused = hn_is_like(name, "fact");
     struct hn_code_value value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
@@ -187,11 +188,6 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         refused |= hn_is_like(name, "extent") &&
                    (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
                    HN_HAS(unit, (struct hn_tokens){i - 10, i}, "if");
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, name) { /* "weights[N] = {1, 2, 1}" */
-        size_t open = i + 2 + hn_at(unit, i + 2, "=");
-        refused |= hn_at(unit, i + 1, "]") && hn_at(unit, open, "{") &&
-                   HN_HAS(unit, hn_inside(unit, open), ",");
-    }
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
         refused |= HN_HAS(unit, ((struct hn_tokens){i, hn_find(unit, HN_FROM(i), ";")}), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
@@ -203,6 +199,21 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
                                       (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
     return once && number >= 1 && number <= least_size && is_used(draft, name, 3) && !refused;
+}
+
+/* Whether a number tells how work is split, which leaves results as they are: by its name, in the
+ * launch, beside a block's index, or as the side of a tile. */
+static bool splits_work(const struct hn_draft *draft, const char *name)
+{
+    static const char *const beside[] = {"blockIdx", "threadIdx", "__shared__"};
+    const struct hn_unit *unit = draft->unit;
+    bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
+                  hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
+                  hn_is_like(name, "items");
+    for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k])
+            splits |= HN_HAS(unit, ((struct hn_tokens){i, hn_find(unit, HN_FROM(i), ";")}), name);
+    return splits;
 }
 
 /* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
@@ -232,6 +243,8 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
+        if (!guarded && !splits_work(draft, name))
+            parameter->comment = "TODO: are results the same with each of these?";
         choose_values(parameter, hn_integer(number), false);
     }
 }
@@ -336,8 +349,6 @@ static void choose_template(struct hn_draft *draft)
             draft->instances[i] = captured != NULL && strspn(captured, letters) > i
                                       ? types[strchr(letters, captured[i]) - letters]
                                       : given_type(draft, item, open, 4);
-            if (called != NULL && !calls && item.end == item.begin)
-                draft->entry_todo = "a lambda has no type to name: a struct with operator() has";
             if (calls && strcmp(draft->instances[i], own.record) == 0) {
                 own.name = own.last = called->name;
                 *called = own;
@@ -548,9 +559,6 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                               declared->type_name);
         else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
-        else if (size != NULL && given != NULL &&
-                 !hn_draft_holds(draft, given, HN_OF_SIZES, NULL, NULL))
-            argument.todo = HN_DRAFT_LINE(draft, "the source passes %s", given);
     }
     *HN_GROW(draft->arguments) = argument;
 }
@@ -627,8 +635,8 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
             (number = hn_draft_constant(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
-            (guarded || (is_used(draft, macro->name, 3) &&
-                         !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name)))) {
+            !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
+            (guarded || is_used(draft, macro->name, 3))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;

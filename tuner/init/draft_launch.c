@@ -41,8 +41,8 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
  * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
- * a library around it. The driver's has each axis apart and an array of addresses, the runtime's
- * the array before the last two, or in front of the kernel a structure with grid and block. */
+ * a library around it. The runtime's has an array of addresses before the last two, or in front of
+ * the kernel a structure with grid and block. */
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     static const char *const fields[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
@@ -65,21 +65,17 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
                 !hn_at(unit, call + 1, "(")))
             continue;
         const char *name = hn_text_at(unit, call);
-        bool driver = strncmp(name, "cuLaunch", 8) == 0;
         bool structure = strcmp(name, "cudaLaunchKernelEx") == 0;
-        bool runtime = strncmp(name, "cudaLaunch", 10) == 0 && !structure;
-        bool array = driver || runtime;
+        bool array = strncmp(name, "cudaLaunch", 10) == 0 && !structure;
         size_t count = split(unit, hn_inside(unit, call + 1), parts, wanted + 10);
-        size_t axes = driver ? 3 : 1, shared = runtime ? 4 : 1 + 2 * axes;
-        size_t first = structure ? 2 : runtime ? 3 : shared + 2;
+        size_t first = structure ? 2 : array ? 3 : 5;
         if (!hn_at(unit, call + 1, "(") || kernel < parts[structure].begin ||
             kernel >= parts[structure].end || (!array && count != first + wanted))
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
-        draft->launch[HN_LAUNCH_GRID] = (struct hn_tokens){parts[1].begin, parts[axes].end};
-        draft->launch[HN_LAUNCH_BLOCK] =
-            (struct hn_tokens){parts[1 + axes].begin, parts[2 * axes].end};
-        draft->launch[HN_LAUNCH_SHARED] = parts[shared];
+        draft->launch[HN_LAUNCH_GRID] = parts[1];
+        draft->launch[HN_LAUNCH_BLOCK] = parts[2];
+        draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
         for (int part = 0; structure && part < 3; part++) { /* "config.gridDim = grid;" */
             draft->launch[part] = (struct hn_tokens){0, 0};
             HN_EACH_AT(i, unit, ((struct hn_tokens){0, call}), hn_text_at(unit, parts->end - 1))
@@ -121,10 +117,6 @@ void hn_draft_find_launch(struct hn_draft *draft)
                 HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
                     read_launch(draft, use, use + 1);
     }
-    /* "cuModuleGetFunction(&function, module, "k");" */
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, HN_DRAFT_TEXT(draft, "\"%s\"", kernel->mangled))
-        HN_EACH_AT(use, unit, HN_EVERYWHERE, hn_at(unit, i - 5, "&") ? hn_text_at(unit, i - 4) : "")
-            read_launch(draft, use, use + 1);
     for (size_t i = 0; i < kernel->arguments.count; i++)
         if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
             draft->passed[i].begin = draft->passed[i].end - 1;
@@ -419,11 +411,14 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 static bool take_block(struct hn_draft *draft, bool *sized)
 {
     const char **block = draft->block;
+    struct hn_tokens parts[3] = {{0}};
+    read_dim3(draft, draft->launch[HN_LAUNCH_BLOCK], parts);
     draft->block_is_known = take(draft, false, block);
     *sized = draft->block_is_known && !is_number(block[0]);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
-        if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0)
+        if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0 ||
+            hn_is_like(single(draft, parts[axis]), "fact")) /* "dim3(WARP_SIZE, ROWS)" */
             continue;
         draft->literal[axis] = strtoll(block[axis], NULL, 10);
         /* It may be what bounds the kernel at its default point. */
@@ -440,17 +435,19 @@ static bool take_block(struct hn_draft *draft, bool *sized)
     return false;
 }
 
-/* "n" of "n * sizeof(float)" or "sizeof(float) * n"; empty: it is something else. */
+/* "n" of "n * sizeof(float)" or "sizeof(float) * n"; nothing of "sizeof(float)", which is one. 0
+ * and 0: it is something else. */
 static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_tokens bytes)
 {
     size_t at = hn_find(unit, bytes, "sizeof");
     size_t behind = at == SIZE_MAX             ? bytes.end
                     : hn_at(unit, at + 1, "*") ? at + 3 /* "n * sizeof *x" */
                                                : hn_behind(unit, at + 1, bytes.end);
-    if (at == bytes.begin && hn_at(unit, behind, "*"))
-        return (struct hn_tokens){behind + 1, bytes.end};
-    bool last = behind == bytes.end && hn_at(unit, at - 1, "*");
-    return (struct hn_tokens){bytes.begin, last ? at - 1 : bytes.begin};
+    bool first = at == bytes.begin, last = behind == bytes.end;
+    if (first && (last || hn_at(unit, behind, "*")))
+        return (struct hn_tokens){last ? behind : behind + 1, bytes.end};
+    return last && hn_at(unit, at - 1, "*") ? (struct hn_tokens){bytes.begin, at - 1}
+                                            : (struct hn_tokens){0, 0};
 }
 
 /* How many elements, of void bytes, the source allocates for "x", "(float *)x" or "x.data()": by
@@ -494,8 +491,10 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         given = own->first;
         size->begins = hn_unit_text(draft->unit, given);
     }
-    const char *count = hn_draft_translate(draft, argument->pointer ? allocated(draft, index)
-                                                                    : draft->passed[index]);
+    struct hn_tokens told = argument->pointer ? allocated(draft, index) : draft->passed[index];
+    if (told.end > 0 && told.end == told.begin)
+        return "1";
+    const char *count = hn_draft_translate(draft, told);
     if (!argument->pointer && (count == NULL || hn_draft_find(draft, count) == size))
         count = hn_draft_translate(draft, given); /* of no other argument */
     if (!argument->pointer)
@@ -527,9 +526,9 @@ static void read_passed(struct hn_draft *draft)
         int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (text == NULL || strcmp(text, size->name) == 0)
             continue;
-        size->told = number > 0;
-        size->made |= size->told && has_size(draft, text) &&
-                      hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL);
+        size->made |= number > INT64_MIN && !hn_draft_holds(draft, text, HN_OF_NOTHING, NULL, NULL);
+        size->told = number > 0 || size->made;
+        size->is_extent &= !size->made || hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL);
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;
@@ -556,14 +555,6 @@ static void guess_block(struct hn_draft *draft)
         const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
         if (found == NULL && !one)
             found = is_numeric(side) && hn_is_like(side->own, "block") ? side : square;
-        /* "threadIdx.x + i * MDIMC", "threadIdx.x + MDIMC * threadIdx.y": they go on in steps. */
-        HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx") {
-            size_t step = hn_at(unit, i + 6, "threadIdx") ? i + 4 : i + 6;
-            const struct hn_draft_name *next = hn_draft_find(draft, hn_text_at(unit, step));
-            if (found == NULL && !flat && hn_text_at(unit, i + 2)[0] == 'x' + axis &&
-                hn_at(unit, i + 3, "+") && hn_at(unit, i + 5, "*") && is_numeric(next))
-                found = next;
-        }
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
                              : found != NULL                            ? found->name
                              : one                                      ? "1"

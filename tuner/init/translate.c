@@ -94,8 +94,9 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     const char *slash = strstr(text, ") // ");
     if (is_enclosed(text, length))
         return simplify(unit, hn_need_format(&unit->memory, "%.*s", (int)length - 2, text + 1));
-    if (slash == NULL || !is_enclosed(text, (size_t)(slash + 1 - text)) ||
-        strcmp(as_factor(unit, slash + 5), slash + 5) != 0)
+    while (slash != NULL && !is_enclosed(text, (size_t)(slash + 1 - text)))
+        slash = strstr(slash + 1, ") // ");
+    if (slash == NULL || strcmp(as_factor(unit, slash + 5), slash + 5) != 0)
         return text;
     const char *by = simplify(unit, slash + 5);
     length = (size_t)(slash - text - 1);

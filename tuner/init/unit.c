@@ -493,7 +493,8 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         while (hn_at(unit, end, "["))
             end = hn_behind(unit, end, kernel->body.end);
         /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
-        bool star = hn_at(unit, first - 1, "*") && !is_operand(hn_text_at(unit, first - 2));
+        bool star = hn_at(unit, first - 1, "*") &&
+                    (!is_operand(hn_text_at(unit, first - 2)) || hn_at(unit, end, "="));
         if (!star && (hn_at(unit, end, "=") || hn_at(unit, end, "+=") || hn_at(unit, end, "-=")) &&
             end == last + 1)
             continue;
@@ -805,7 +806,7 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
             !hn_text_is_word(hn_text_at(unit, next)));
 }
 
-/* "#if NAME == 2", also by another name: the numbers that the source knows of. */
+/* "#if NAME == 2": the numbers that the source knows of. */
 static void find_compared(const struct hn_unit *unit, struct hn_missing *missing, const char *name)
 {
     bool condition = false;
@@ -826,10 +827,6 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
         if (read && missing->compared_count < 8)
             missing->compared[missing->compared_count++] = number;
     }
-    HN_EACH(macro, unit->meanings)
-        if (macro->macro && macro->body.end == macro->body.begin + 1 &&
-            hn_at(unit, macro->body.begin, name) && strcmp(macro->name, name) != 0)
-            find_compared(unit, missing, macro->name);
 }
 
 /* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
