@@ -579,9 +579,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define WARP_SIZE 32\n#define ROWS 4\n#define QK 8\n__global__ void k(float *x, int n) { int i = blockIdx.x * ROWS + threadIdx.y; if (i < n) x[i] = i % QK; }\n"
                  "void f(float *x, int n) { k<<<dim3(n / ROWS), dim3(WARP_SIZE, ROWS)>>>(x, n); }",
                  ("  block: [32, ROWS]\n", "  QK: [4, 8, 16]  # TODO: are results the same with each of these?\n"), ("BLOCK_X",)),
-                ("#define TX 64\n#define TY 1\n__global__ void k(float *x, int *found, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 0; if (i == 0) *found = 1; }\n"
+                ("#define TX 64\n#define TY 1\n#define NGHOST 2\n__global__ void k(float *x, int *found, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x + NGHOST; if (i < n) x[i] = 0; if (i == 0) *found = 1; }\n"
                  "void f(float *x, int n) { int *found; cudaMalloc(&found, sizeof(int)); k<<<n / TX, dim3(TX, TY)>>>(x, found, n); }",
-                 ("  block: [TX]\n", "{name: found, type: int32, count: 1, role: output}\n"), ("TY",))):
+                 ("  block: [TX]\n", "{name: found, type: int32, count: 1, role: output}\n"), ("TY", "NGHOST"))):
             draft = self.draft(source).partition("\nkernel: ")[2]
             for part in parts:
                 self.assertIn(part, draft, source)
