@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "scripted_backend.h"
 
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "runtime/bench/bench.h"
 
 #include "bench_fixture.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A bench of plans with several roles, steps and references, and of drivers that fail. */
+#include <math.h>
+
 #include "runtime/bench/bench.h"
 
 #include "bench_fixture.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/workers/compile_pool.h"
 
+#include <math.h>
 #include <sys/eventfd.h>
 
 #include "runtime/process/process.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
+#include <math.h>
 
 #include "base/file.h"
 #include "bindings_fixture.h"

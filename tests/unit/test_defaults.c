@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 #include <glob.h>
+#include <math.h>
 
 #include "cache/recording/recording.h"
 #include "tuner/config/config.h"

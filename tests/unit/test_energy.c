@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "cache/record/record.h"
 #include "runtime/bench/observe/observers.h"
 #include "tests/unit/unit.h"

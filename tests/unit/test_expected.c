@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "bench_fixture.h"
 #include "runtime/plan/contents.h"
 #include "tests/unit/unit.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "tuner/family/learn.h"
 
 #include "base/hash.h"

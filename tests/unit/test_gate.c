@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/record/gate.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "tests/unit/store_fixture.h"

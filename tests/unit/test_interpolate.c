@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "bench/search/simulate/interpolate.h"
 
 #include "tests/unit/unit.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "plan_fixture.h"
 #include "runtime/plan/launch.h"
 #include "tests/unit/unit.h"

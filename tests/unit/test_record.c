@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "cache/record/record.h"
 
 #include "tests/unit/bindings_fixture.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "bench/search/simulate/recording_table.h"
 
 #include "bench/search/simulate/recorded.h"

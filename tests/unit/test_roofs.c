@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "runtime/bench/roofs.h"
 
 #include "store_fixture.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "cache/family/rule.h"
 
 #include "tests/unit/rule_fixture.h"

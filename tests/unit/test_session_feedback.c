@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "scripted_backend.h"
 
 #include "tests/unit/unit.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "bench/search/simulate/run.h"
 
 #include "bench/search/simulate/machine_clock.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "tuner/space/space.h"
 
 #include "base/expression/expression.h"

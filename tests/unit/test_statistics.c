@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "base/statistics.h"
 #include "tests/unit/unit.h"
 

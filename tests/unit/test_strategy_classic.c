@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "tuner/strategy/strategy.h"
 
 #include "tests/unit/space_fixture.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+
 #include "base/value.h"
 
 #include "tests/unit/unit.h"

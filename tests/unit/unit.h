@@ -3,7 +3,6 @@
 #define HONE_TESTS_UNIT_H
 
 /* cmocka with what it needs before it, and the headers of C that most tests use. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench/search/simulate/recorded.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
