@@ -84,6 +84,44 @@ static void read_expected(const struct hn_outputs *outputs, size_t argument, uin
     unveil(element, size, offset / size, outputs->arena->veil);
 }
 
+static void queue_multiset(struct hn_arena *arena, const struct hn_output *output, size_t i,
+                           CUdeviceptr data, struct hn_error *err)
+{
+    struct hn_elements found = hn_arena_elements(arena, i, data);
+    unsigned lanes = arena->plan->arguments[i].lanes;
+    uint64_t count = output->count;
+    CUdeviceptr copy = output->copy, slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
+    void *parameters[] = {&found.data,  &copy,       &arena->veil, &count, &found.row,
+                          &found.pitch, &found.type, &lanes,       &slot};
+    hn_support_launch(arena->support, HN_SUPPORT_MULTISET, 0, parameters, err);
+}
+
+/* Whether what queue_multiset compared has the same elements, in any order. */
+static bool is_same_multiset(const struct hn_arena *arena, size_t i)
+{
+    const struct hn_bags *bags = hn_arena_found(arena, i, HN_SLOT_COMPARE);
+    uint64_t apart[2] = {0, 0};
+    for (size_t block = 0; block < arena->support->blocks; block++)
+        for (int hash = 0; hash < 2; hash++)
+            apart[hash] += bags[block].found[hash] - bags[block].expected[hash];
+    return apart[0] == 0 && apart[1] == 0;
+}
+
+/* Whether an output has other results than what an inout held before. */
+static bool has_changed(struct hn_outputs *outputs, size_t i, struct hn_error *err)
+{
+    struct hn_arena *arena = outputs->arena;
+    const struct hn_argument *argument = &arena->plan->arguments[i];
+    const struct hn_buffer *buffer = &arena->buffers[i];
+    if (argument->role != HN_ROLE_INOUT)
+        return true;
+    if (hn_plan_comparison(arena->plan, argument)->mode != HN_COMPARE_MULTISET)
+        return hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) != buffer->checksum;
+    queue_multiset(arena, &outputs->of[i], i, buffer->contents, err);
+    hn_arena_read_results(arena, err);
+    return hn_failed(err) || !is_same_multiset(arena, i);
+}
+
 /* How many elements are results: all, or as many as the captured length says; and whether they are
  * others than before. */
 static void note_results(struct hn_outputs *outputs, size_t i, struct hn_error *err)
@@ -101,8 +139,7 @@ static void note_results(struct hn_outputs *outputs, size_t i, struct hn_error *
             output->count = number * argument->lanes;
     }
     output->compared = output->count;
-    output->changed = output->changed || argument->role != HN_ROLE_INOUT ||
-                      hn_arena_sum(arena, i, HN_SLOT_CHECKSUM) != arena->buffers[i].checksum;
+    output->changed = output->changed || has_changed(outputs, i, err);
 }
 
 static void note_checksums(struct hn_outputs *outputs, struct hn_error *err)
@@ -245,7 +282,6 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
     size_t size = hn_element_size(check->plan->arguments[i].element);
     /* The first set lies by itself, the others at equal distances. */
     uint64_t poisoned = set == 0 ? 0 : (set - 1) * (arena->buffers[i].bytes / size);
-    unsigned lanes = check->plan->arguments[i].lanes;
     CUdeviceptr slot = hn_arena_slot(arena, i, HN_SLOT_COMPARE);
     struct hn_elements found = hn_arena_elements(arena, i, found_at(check, i));
     const struct hn_argument *argument = &check->plan->arguments[i];
@@ -255,14 +291,12 @@ static void queue_comparison(const struct check *check, size_t i, double toleran
     uint64_t rows = is_view ? arena->buffers[i].bytes / arena->buffers[i].pitch : 0;
     CUdeviceptr before = argument->role == HN_ROLE_INOUT ? arena->buffers[i].contents : 0;
     found.count = output->count;
-    void *multiset[] = {&found.data,  &output->copy, &arena->veil, &found.count, &found.row,
-                        &found.pitch, &found.type,   &lanes,       &slot};
     void *compare[] = {&found.data,      &output->copy,  &arena->veil, &found.count,
                        &found.row,       &found.pitch,   &found.type,  &tolerance,
                        &output->written, &arena->poison, &poisoned,    &rows,
                        &before,          &slot};
     if (comparison_of(check, i)->mode == HN_COMPARE_MULTISET)
-        hn_support_launch(arena->support, HN_SUPPORT_MULTISET, 0, multiset, check->err);
+        queue_multiset(arena, output, i, found.data, check->err);
     else
         hn_support_launch(arena->support, HN_SUPPORT_COMPARE, 0, compare, check->err);
 }
@@ -541,13 +575,8 @@ static void judge_multiset(const struct check *check, size_t i)
 {
     const struct hn_arena *arena = check->arena;
     const struct hn_argument *output = &check->plan->arguments[i];
-    const struct hn_bags *bags = hn_arena_found(arena, i, HN_SLOT_COMPARE);
     uint64_t count = check->outputs->of[i].count / output->lanes;
-    uint64_t apart[2] = {0, 0};
-    for (size_t block = 0; block < arena->support->blocks; block++)
-        for (int hash = 0; hash < 2; hash++)
-            apart[hash] += bags[block].found[hash] - bags[block].expected[hash];
-    if (apart[0] == 0 && apart[1] == 0)
+    if (is_same_multiset(arena, i))
         return;
     check->record->verdict.max_error = 1.0;
     if (!is_right(check))

@@ -61,6 +61,16 @@ class Launches(double.Case):
             self.spoil(config, old, new)
             said("what it held would pass", self.hone("tune", config, "--quiet").stdout)
 
+    def test_what_only_changes_places_tells_nothing_in_any_order(self):
+        """0, 1, 0, 1, ... becomes 1, 0, 1, 0, ...: nothing that was left out is missed."""
+        config = self.folder / "accumulate.yaml"
+        for name, fill, values in (("x", "uniform(-1, 1)", (1, -1)), ("y", "normal(0, 1)", (0, 1))):
+            (self.folder / f"{name}.bin").write_bytes(struct.pack("<2f", *values) * 500)
+            self.spoil(config, f'fill: "{fill}"', f"file: {name}.bin")
+        for old, new, said in (("", "", self.assertNotIn), ("mode: max_norm, relative: 1.0e-6", "mode: multiset", self.assertIn)):
+            self.spoil(config, old, new)
+            said("what it held would pass", self.hone("tune", config, "--quiet").stdout)
+
     def test_a_parameter_called_as_what_a_row_of_a_recording_has(self):
         """Its values would be times for whoever reads the recording."""
         self.spoil(self.config, "FAULT: [0]", "FAULT: [0]\n  times: [1]")
