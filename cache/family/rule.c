@@ -96,9 +96,8 @@ static int compared(const struct hn_rule *rule, const struct hn_rule_node *leaf,
     return leaf->among_count == 0 ? (int)i : i < leaf->among_count ? leaf->among[i] : -1;
 }
 
-/* The order in which configurations are tried, the least first: those that are compared, else the
- * leaf's, then the others by their numbers. Of those that are compared hn_rule_choose and
- * hn_rule_program_find say it, by the logarithms of the values. */
+/* The order in which configurations are tried, the least first: the leaf's, and the others by their
+ * numbers. Before them come those that are compared: place_of says where, by the logs of values. */
 static void begin_order(const struct hn_rule *rule, const struct hn_rule_node *leaf,
                         const struct hn_value *values, double *order, double *logs)
 {
@@ -155,11 +154,11 @@ int hn_rule_choose(const struct hn_rule *rule, const struct hn_bindings *problem
     }
     for (size_t i = 0; i < rule->configuration_count; i++) {
         int next = hn_rule_take(rule, order);
-        *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
-        if (usable == NULL || usable(next, context))
+        if (usable == NULL || usable(next, context)) {
+            *sure = inside && leaf->sure && (i == 0 || rule->cost != NULL);
             return next;
+        }
     }
-    *sure = false;
     return -1;
 }
 

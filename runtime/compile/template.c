@@ -154,7 +154,7 @@ static void add_controls(struct loader *loader, const char *name, struct hn_erro
 {
     const char *config = loader->plan->config != NULL ? loader->plan->config : "";
     const char *hole = strchr(name, '{'), *file = hole != NULL ? basename(name) : strchr(name, 0);
-    const char *const ends[] = {hole != NULL ? strrchr(name, '}') + 1 : "", NULL};
+    const char *const ends[] = {hole != NULL ? strrchr(name, '}') + 1 : NULL, NULL};
     int folder = *name != '/' ? (int)(basename(config) - config) : 0;
     char path[2 * PATH_MAX];
     if (hole != NULL && hole < file)

@@ -143,6 +143,10 @@ TEST(hash_tells_control_files)
         last = hash;
     }
     struct hn_template template;
+    option.text = (char[]){"-Xptxas=--apply-controls=acf"}; /* of a folder none is meant */
+    (void)hash_with(folder, &plan, &template);
+    assert_int_equal(template.other_count, 0);
+    hn_template_finish(&template);
     option.text = (char[]){"-Xptxas=--apply-controls={ACF}/fast.acf"};
     assert_error(hn_template_load(main, &template, &plan, &said), HN_ECONFIG,
                  "control file '{ACF}/fast.acf': a '/' stands behind a value");
