@@ -11,11 +11,16 @@ static int find_clang(void)
     bool found = hn_unit_read(HONE_TEST_DATA "/init/sparse.cu", &unit, &said) == HN_OK;
     if (!found)
         print_message("%s\n", said.message);
-    hn_unit_finish(&unit);
+    hn_blocks_finish(&unit.memory);
     return found;
 }
 
 ONLY_WHERE(find_clang)
+
+static void finish_unit(struct hn_unit *unit)
+{
+    hn_blocks_finish(&unit->memory);
+}
 
 static struct hn_unit *read_unit(const char *text)
 {
@@ -25,7 +30,7 @@ static struct hn_unit *read_unit(const char *text)
     assert_ok(hn_file_write(path, text, strlen(text), NULL));
     unit = (struct hn_unit){.path = NULL};
     assert_ok(hn_unit_read(path, &unit, &said));
-    return keep(&unit, hn_unit_finish);
+    return keep(&unit, finish_unit);
 }
 
 TEST(test_finds_kernels)

@@ -21,7 +21,7 @@ struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *na
 struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own,
                                    bool is_size)
 {
-    struct hn_draft_name *added = HN_GROW(draft->names);
+    struct hn_draft_name *added = HN_GROW(draft->unit, draft->names);
     added->name = name;
     added->own = own != NULL ? own : name;
     added->is_size = added->is_extent = is_size;
@@ -55,30 +55,33 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 
 /* Parameters. */
 
-void hn_draft_add_value(struct hn_draft_name *parameter, struct hn_value value)
+void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter,
+                        struct hn_value value)
 {
     HN_EACH(each, parameter->values)
         if (hn_value_equal(each, &value))
             return;
-    *HN_GROW(parameter->values) = value;
+    *HN_GROW(draft->unit, parameter->values) = value;
     qsort(parameter->values.items, parameter->values.count, sizeof value, hn_value_compare);
 }
 
 /* The preset, and unless it is alone powers of two around it, off and on of a flag. */
-static void choose_values(struct hn_draft_name *parameter, struct hn_value preset, bool alone)
+static void choose_values(const struct hn_draft *draft, struct hn_draft_name *parameter,
+                          struct hn_value preset, bool alone)
 {
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
     bool flag = boolean || number == 0 || (number == 1 && hn_is_like(parameter->name, "flag"));
     int64_t factor = parameter->override != NULL || (number & (number - 1)) != 0 ? 2 : 4;
     parameter->preset = preset;
-    hn_draft_add_value(parameter, preset);
+    hn_draft_add_value(draft, parameter, preset);
     if (!alone && flag)
-        hn_draft_add_value(parameter, boolean ? hn_boolean(number == 0) : hn_integer(1 - number));
+        hn_draft_add_value(draft, parameter,
+                           boolean ? hn_boolean(number == 0) : hn_integer(1 - number));
     for (int64_t value = 1; !alone && !flag && value <= factor * number && value <= 1024;
          value *= 2)
         if (factor * value >= number)
-            hn_draft_add_value(parameter, hn_integer(value));
+            hn_draft_add_value(draft, parameter, hn_integer(value));
 }
 
 /* Where nothing tells what may be worth a try, one value stands for all. A side of an array in
@@ -102,7 +105,7 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
             preset = shared ? 16 : 4;
     }
     preset = preset > 0 ? preset : 1;
-    choose_values(parameter, hn_integer(preset), preset == 1 && !hn_is_like(name, "items"));
+    choose_values(draft, parameter, hn_integer(preset), preset == 1 && !hn_is_like(name, "items"));
 }
 
 const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset,
@@ -112,7 +115,7 @@ const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_
         hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
     parameter->comment = guessed ? "TODO: which block? The kernel does not ask how large it is"
                                  : "of the launch alone";
-    choose_values(parameter, hn_integer(preset), guessed);
+    choose_values(draft, parameter, hn_integer(preset), guessed);
     return parameter->name;
 }
 
@@ -139,7 +142,7 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
             hn_draft_find(draft, word) != NULL)
             continue;
         word = hn_is_like(word, "yaml") ? HN_DRAFT_TEXT(draft, "\"%s\"", word) : word;
-        *HN_GROW(words.values) = hn_word(word);
+        *HN_GROW(draft->unit, words.values) = hn_word(word);
         /* "detail::Edge::open" of the space that it is in. */
         size_t outer = strlen(full) - strlen(chosen);
         if (words.values.count == 1 || (outer < strlen(full) && strcmp(full + outer, chosen) == 0))
@@ -147,7 +150,7 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
     }
     if (words.values.count == 0)
         return NULL;
-    *HN_GROW(draft->names) = words;
+    *HN_GROW(draft->unit, draft->names) = words;
     return HN_DRAFT_TEXT(draft, "%s%s", prefix, name);
 }
 
@@ -245,7 +248,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
         if (!guarded && !splits_work(draft, name))
             parameter->comment = "TODO: are results the same with each of these?";
-        choose_values(parameter, hn_integer(number), false);
+        choose_values(draft, parameter, hn_integer(number), false);
     }
 }
 
@@ -257,10 +260,10 @@ static void choose_missing(struct hn_draft *draft)
         struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, missing->name, false);
         parameter->comment = "TODO: which values? The source defines it nowhere";
         for (size_t k = 0; k < missing->compared_count; k++)
-            hn_draft_add_value(parameter, hn_integer(missing->compared[k]));
+            hn_draft_add_value(draft, parameter, hn_integer(missing->compared[k]));
         /* A flag is on or off. */
         if (missing->compared_count == 1 && (missing->compared[0] & ~1) == 0)
-            hn_draft_add_value(parameter, hn_integer(1 - missing->compared[0]));
+            hn_draft_add_value(draft, parameter, hn_integer(1 - missing->compared[0]));
         if (missing->compared_count == 0)
             choose_unknown(draft, parameter);
         else
@@ -328,7 +331,8 @@ static void choose_template(struct hn_draft *draft)
             int64_t preset = hn_draft_constant(draft, item, HN_OF_ALL);
             bool known = preset > INT64_MIN || boolean;
             if (known)
-                choose_values(value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
+                choose_values(draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset),
+                              false);
             else
                 choose_unknown(draft, value);
             bool sized = hn_is_like(declared->name, "extent");
@@ -513,8 +517,8 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
             HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", declared->type_name);
         whole.from = data.name;
     }
-    *HN_GROW(draft->arguments) = data;
-    *HN_GROW(draft->arguments) = whole;
+    *HN_GROW(draft->unit, draft->arguments) = data;
+    *HN_GROW(draft->unit, draft->arguments) = whole;
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
@@ -560,7 +564,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
     }
-    *HN_GROW(draft->arguments) = argument;
+    *HN_GROW(draft->unit, draft->arguments) = argument;
 }
 
 /* A structure of numbers that the problem has, others, and buffers that only it passes. */
@@ -595,7 +599,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
                              quote, value);
     }
     whole.other = HN_DRAFT_TEXT(draft, "%s}", text);
-    *HN_GROW(draft->arguments) = whole;
+    *HN_GROW(draft->unit, draft->arguments) = whole;
 }
 
 /* The last pointer that is not const, but only read by name, may be written where that does not
@@ -729,7 +733,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
     }
     draft->nvcc = hn_draft_why_nvcc(draft);
     if (draft->nvcc != NULL && unit->relaxed)
-        *HN_GROW(draft->options) = "--expt-relaxed-constexpr";
+        *HN_GROW(draft->unit, draft->options) = "--expt-relaxed-constexpr";
     hn_draft_find_launch(draft);
     choose_template(draft);
     choose_sizes(draft);
@@ -758,15 +762,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
 
 void hn_draft_finish(struct hn_draft *draft)
 {
-    HN_EACH(each, draft->names)
-        free(each->values.items);
-    free(draft->names.items);
-    free(draft->constraints.items);
-    free(draft->arguments.items);
-    free(draft->symbols.items);
-    free(draft->options.items);
     HN_EACH(part, draft->parts)
         hn_text_finish(&part->text);
-    free(draft->parts.items);
-    hn_unit_finish(draft->unit);
+    hn_blocks_finish(&draft->unit->memory);
 }

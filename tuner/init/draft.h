@@ -117,7 +117,7 @@ struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *na
 /* With 0 as its preset. */
 struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own, bool is_size);
 /* One that it does not have yet; in order. */
-void hn_draft_add_value(struct hn_draft_name *parameter, struct hn_value value);
+void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter, struct hn_value value);
 /* Why NVRTC cannot compile the source; NULL: it can. */
 const char *hn_draft_why_nvcc(const struct hn_draft *draft);
 /* A text with each such part of it, which is no part of a word, by another. */

@@ -8,11 +8,11 @@
 /* A launch of the program in the place of what the source makes one guess: what was passed, block
  * and grid, and the contents of buffers before and after it. */
 
-static void set_preset(struct hn_draft_name *name, int64_t number)
+static void set_preset(const struct hn_draft *draft, struct hn_draft_name *name, int64_t number)
 {
     name->preset = hn_integer(number);
     if (!name->is_size)
-        hn_draft_add_value(name, name->preset);
+        hn_draft_add_value(draft, name, name->preset);
     if (name->comment != NULL && strncmp(name->comment, "TODO", 4) == 0)
         name->comment = NULL;
 }
@@ -26,7 +26,7 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
         const char **block = &draft->block[axis];
         struct hn_draft_name *own = *block != NULL ? hn_draft_find(draft, *block) : NULL;
         if (own != NULL)
-            set_preset(own, head->block[axis]);
+            set_preset(draft, own, head->block[axis]);
         else if (hn_draft_number(draft, *block, HN_OF_ALL) != head->block[axis])
             *block = HN_DRAFT_TEXT(draft, "%d", head->block[axis]);
     }
@@ -134,7 +134,7 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
     hn_type_parse(argument->type, &element, &lanes);
     hn_element_format(&bits, element, text, sizeof text);
     if (own != NULL && !hn_element_is_real(element))
-        set_preset(own, hn_element_value(bits, element).integer);
+        set_preset(draft, own, hn_element_value(bits, element).integer);
     else
         argument->value = HN_DRAFT_TEXT(draft, "%s", text);
     if (argument->todo != NULL && strcmp(argument->todo, "which value?") == 0)

@@ -47,12 +47,13 @@ static char *take(char **text, const char *sign)
     return begin;
 }
 
-static void add_value(struct hn_draft_name *list, struct hn_value value, struct hn_error *err)
+static void add_value(struct import *import, struct hn_draft_name *list, struct hn_value value,
+                      struct hn_error *err)
 {
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
     if (!hn_failed(err))
-        *HN_GROW(list->values) = value;
+        *HN_GROW(&import->unit, list->values) = value;
 }
 
 /* An expression in which a name may stand; NULL: there is none, or it is wrong. */
@@ -79,7 +80,7 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
         over.name = take(&text, " in ");
         read_list(import, text != NULL ? take(&text, " if ") : element, &over, err);
     } else {
-        add_value(&over, hn_integer(0), err);
+        add_value(import, &over, hn_integer(0), err);
     }
     struct hn_expression *wanted = parse(element, over.name, err);
     struct hn_expression *holds = parse(text, over.name, err);
@@ -89,16 +90,15 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
             continue;
         if (value.type == HN_WORD)
             value.word = hn_need_format(&import->unit.memory, "%s", value.word);
-        add_value(list, value, err);
+        add_value(import, list, value, err);
     }
     hn_expression_destroy(wanted);
     hn_expression_destroy(holds);
-    free(over.values.items);
 }
 
 /* range(end), range(begin, end), range(begin, end, step). False: it is none. */
-static bool add_range(const struct hn_draft_name *given, struct hn_draft_name *list,
-                      struct hn_error *err)
+static bool add_range(struct import *import, const struct hn_draft_name *given,
+                      struct hn_draft_name *list, struct hn_error *err)
 {
     int64_t numbers[3] = {0, 0, 1};
     size_t place = given->values.count == 1;
@@ -109,7 +109,7 @@ static bool add_range(const struct hn_draft_name *given, struct hn_draft_name *l
     }
     for (int64_t i = numbers[0];
          !hn_failed(err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
-        add_value(list, hn_integer(i), err);
+        add_value(import, list, hn_integer(i), err);
         if (__builtin_add_overflow(i, numbers[2], &i))
             break;
     }
@@ -141,9 +141,8 @@ static void read_list(struct import *import, char *text, struct hn_draft_name *l
                 if (*item != '\0' || rest != NULL) /* a comma may end it */
                     read_item(import, item, range ? &ends : list, err);
             }
-            listed = !range || add_range(&ends, list, err);
+            listed = !range || add_range(import, &ends, list, err);
         }
-        free(ends.values.items);
         if (!listed && !hn_failed(err))
             hn_fail(err, HN_ECONFIG,
                     "found '%.60s', expected a list: [1, 2, 4], range(1, 9) or [2**i for i in "
@@ -246,7 +245,7 @@ static void read_values(struct import *import, const json_t *values,
     json_array_foreach(values, i, item)
     {
         if (!hn_failed(err) && hn_value_from_json(item, &value, err) == HN_OK)
-            add_value(parameter, value, err);
+            add_value(import, parameter, value, err);
     }
     if (json_is_string(values)) {
         char *text = hn_need_kept(&import->unit.memory, hn_need_copy(json_string_value(values)));
@@ -291,7 +290,6 @@ static void add_parameter(struct import *import, const json_t *json)
         HN_DRAFT_NOTE(draft, "odd_parameters", "# TODO: %.60s: %s%s%s",
                       name != NULL ? name : "a parameter without a name", err.message,
                       values != NULL ? "; its values: " : "", values != NULL ? values : "");
-        free(parameter.values.items);
         return;
     }
     if (given != NULL && parameter.values.items->type != HN_WORD)
@@ -302,7 +300,7 @@ static void add_parameter(struct import *import, const json_t *json)
     parameter.has_preset |= parameter.values.count == 1;
     if (parameter.preset.type == HN_WORD)
         parameter.comment = "TODO: the source gets a number for a word (docs/config.md, template)";
-    *HN_GROW(draft->names) = parameter;
+    *HN_GROW(draft->unit, draft->names) = parameter;
 }
 
 /* What the file's defaults lack or break first is written before them. */
@@ -324,7 +322,7 @@ static void add_conditions(struct import *import)
                           condition != NULL ? condition : "a condition", why.message);
             continue;
         }
-        *HN_GROW(draft->constraints) = condition;
+        *HN_GROW(draft->unit, draft->constraints) = condition;
         bool kept =
             hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) && hn_value_truth(&holds);
         flaw = flaw != NULL || kept ? flaw : condition;
@@ -458,9 +456,11 @@ static void add_argument(struct import *import, const json_t *json)
         ask(import, json, typed, "which type?", "Type", &argument);
         ask(import, json, count != NULL, "how many elements?", "Size", &argument);
     }
-    *(symbol ? HN_GROW(draft->symbols) : HN_GROW(draft->arguments)) = argument;
+    *(symbol ? HN_GROW(draft->unit, draft->symbols) : HN_GROW(draft->unit, draft->arguments)) =
+        argument;
     if (word && constant && !symbol)
-        *HN_GROW(draft->symbols) = (struct hn_draft_argument){.name = name, .from = argument.name};
+        *HN_GROW(draft->unit, draft->symbols) =
+            (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
@@ -562,19 +562,21 @@ static void add_options(struct import *import)
                           "# TODO: the file's compiler option %s (docs/config.md, compile)",
                           option);
         else
-            *HN_GROW(draft->options) = folder == NULL || folder[0] == '/'
-                                           ? option
-                                           : FORMAT(import, "%.*s%s%s", (int)(folder - option),
-                                                    option, import->prefix, folder);
+            *HN_GROW(draft->unit, draft->options) =
+                folder == NULL || folder[0] == '/'
+                    ? option
+                    : FORMAT(import, "%.*s%s%s", (int)(folder - option), option, import->prefix,
+                             folder);
     }
     if (HN_HAS(&import->unit, HN_EVERYWHERE, "kernel_tuner"))
-        *HN_GROW(draft->options) = "-Dkernel_tuner=1";
+        *HN_GROW(draft->unit, draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
         const char *name = FORMAT(import, "block_size_%c", 'x' + axis);
         const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
         if (hn_draft_find(draft, name) == NULL && HN_HAS(&import->unit, HN_EVERYWHERE, name) &&
             (own == NULL || !own->macro))
-            *HN_GROW(draft->options) = FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
+            *HN_GROW(draft->unit, draft->options) =
+                FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
     }
 }
 

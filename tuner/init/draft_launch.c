@@ -651,7 +651,7 @@ static void add_constraint(struct hn_draft *draft, const char *constraint)
         if (strcmp(*each, constraint) == 0)
             return;
     if (hn_draft_holds(draft, constraint, HN_OF_PARAMETERS, &holds, NULL) && hn_value_truth(&holds))
-        *HN_GROW(draft->constraints) = constraint;
+        *HN_GROW(draft->unit, draft->constraints) = constraint;
 }
 
 void hn_draft_bound_threads(struct hn_draft *draft)
@@ -723,7 +723,7 @@ static void read_symbols(struct hn_draft *draft)
         if (!hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
             HN_DRAFT_NOTE(draft, "constants", "there are");
         else
-            *HN_GROW(draft->symbols) =
+            *HN_GROW(draft->unit, draft->symbols) =
                 (struct hn_draft_argument){.name = name,
                                            .type = HN_DRAFT_TEXT(draft, "%s", type),
                                            .count = count,

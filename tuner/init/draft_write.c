@@ -48,7 +48,7 @@ struct hn_text *hn_draft_part(struct hn_draft *draft, const char *name, const ch
     HN_EACH(each, draft->parts)
         part = strcmp(each->name, name) == 0 ? each : part;
     if (part == NULL)
-        part = HN_GROW(draft->parts);
+        part = HN_GROW(draft->unit, draft->parts);
     part->name = name;
     hn_text_append(&part->text, part->text.length > 0 ? apart : "");
     return &part->text;

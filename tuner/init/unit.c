@@ -27,6 +27,14 @@ struct reading {
     const char *defines; /* of the prelude: names that nothing declares; types are like float */
 };
 
+void *hn_unit_room(struct hn_unit *unit, void *items, size_t count, size_t size)
+{
+    if ((count & (count - 1)) != 0)
+        return items;
+    void *more = hn_need_block(&unit->memory, 2 * count + 1, size);
+    return count > 0 ? memcpy(more, items, count * size) : more;
+}
+
 /* Tokens. */
 
 const char *hn_text_at(const struct hn_unit *unit, size_t token)
@@ -199,7 +207,7 @@ static void read_tokens(struct reading *reading)
     for (unsigned i = 0; i < count; i++) {
         if (clang->getTokenKind(tokens[i]) == CXToken_Comment)
             continue;
-        struct hn_token *token = HN_GROW(unit->tokens);
+        struct hn_token *token = HN_GROW(unit, unit->tokens);
         token->text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i]));
         token->begin = offset_of(reading, clang->getTokenLocation(reading->tree, tokens[i]));
         token->end = token->begin + strlen(token->text);
@@ -293,7 +301,7 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
             given = (struct hn_tokens){end + 1, parameter.end};
         if (hn_at(unit, end - 1, "...")) /* all that are left */
             given.end = list.end;
-        *HN_GROW(unit->meanings) = (struct hn_meaning){
+        *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
             .name = hn_text_at(unit, name), .body = given, .scope = scope, .given = true};
     }
 }
@@ -321,14 +329,14 @@ static void read_macros(struct reading *reading)
         const struct hn_token *name = &unit->tokens.items[i + 2];
         bool takes = hn_at(unit, i + 3, "(") && name[1].begin == name->end;
         size_t body = takes ? hn_behind(unit, i + 3, end) : i + 3;
-        *HN_GROW(unit->meanings) = (struct hn_meaning){
+        *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
             .name = name->text,
             .body = {body, end},
             .scope = reading->function,
             .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
             .macro = true,
             .guarded = guard[depth] != NULL && body < end};
-        *HN_GROW(unit->functions) = (struct hn_function){.body = {body, end}, .device = true};
+        *HN_GROW(unit, unit->functions) = (struct hn_function){.body = {body, end}, .device = true};
         if (takes)
             read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end});
     }
@@ -375,7 +383,7 @@ static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begi
         own.scope.begin = block < i ? block : rest.end;
         own.body = follows ? (struct hn_tokens){i + 2, rest.end}
                            : (struct hn_tokens){own.scope.begin, own.scope.begin};
-        *HN_GROW(unit->meanings) = own;
+        *HN_GROW(unit, unit->meanings) = own;
         if (!follows)
             return;
     }
@@ -439,7 +447,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .constant = (listed && unnamed) ||
                                          (!of_template && (number || type.kind == CXType_Pointer) &&
                                           clang->isConstQualifiedType(pointee))};
-    *HN_GROW(unit->meanings) = own;
+    *HN_GROW(unit, unit->meanings) = own;
     if (reading->function.begin > 0 && number &&
         unit->functions.items[unit->functions.count - 1].host)
         read_writes(unit, own, body.end);
@@ -636,7 +644,7 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
 {
     const struct hn_clang *clang = &reading->clang;
-    struct hn_kernel_parameter *parameter = &kernel->parameters.items[kernel->parameters.count++];
+    struct hn_kernel_parameter *parameter = HN_GROW(reading->unit, kernel->parameters);
     CXType type = clang->getCursorType(cursor);
     int kind = clang->getCanonicalType(type).kind;
     struct hn_tokens whole = extent_of(reading, cursor);
@@ -670,7 +678,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
     struct hn_tokens head = {whole.begin, place_of(reading, cursor)}, body = whole;
     body.begin = hn_find(unit, (struct hn_tokens){head.end, whole.end}, "{");
     if (body.begin == SIZE_MAX || !reading->clang.isCursorDefinition(cursor)) {
-        HN_GROW(unit->functions)->name = head.end;
+        HN_GROW(unit, unit->functions)->name = head.end;
         return;
     }
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
@@ -683,10 +691,10 @@ static void read_function(struct reading *reading, CXCursor cursor)
     bool device = HN_HAS(unit, head, "__device__") || HN_HAS(unit, head, "constexpr");
     unit->relaxed |= (device && !HN_HAS(unit, head, "__device__")) ||
                      ((device || kernel) && HN_HAS(unit, body, "std"));
-    *HN_GROW(unit->functions) =
+    *HN_GROW(unit, unit->functions) =
         (struct hn_function){body, head.end, !kernel && device, !kernel && !device};
     if (hn_at(unit, body.begin + 1, "return"))
-        *HN_GROW(unit->meanings) =
+        *HN_GROW(unit, unit->meanings) =
             (struct hn_meaning){.name = name_of(reading, cursor),
                                 .body = {body.begin + 2, hn_find(unit, HN_FROM(body.begin), ";")},
                                 .scope = outer,
@@ -696,16 +704,13 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
     if (!kernel && !device)
         read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function);
-    struct hn_kernel *read = kernel ? HN_GROW(unit->kernels) : NULL;
+    struct hn_kernel *read = kernel ? HN_GROW(unit, unit->kernels) : NULL;
     if (kernel) {
-        size_t most = body.begin - head.begin; /* no more than there are tokens */
         read->name = name_of(reading, cursor);
         read->mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
         read->scope = reading->scope;
         read->head = head;
         read->body = body;
-        read->parameters.items = hn_need_block(&unit->memory, most, sizeof *read->parameters.items);
-        read->arguments.items = hn_need_block(&unit->memory, most, sizeof *read->arguments.items);
     }
     HN_EACH(other, unit->kernels)
         if (kernel && other != read && strcmp(other->name, read->name) == 0 &&
@@ -756,7 +761,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         type.body = alias ? (struct hn_tokens){place + 2, whole.end}
                           : (struct hn_tokens){whole.begin + 1, place};
     if (record || named)
-        *HN_GROW(reading->unit->meanings) = type;
+        *HN_GROW(reading->unit, reading->unit->meanings) = type;
     if (record)
         return CXChildVisit_Recurse;
     if (kind == CXCursor_Namespace) {
@@ -778,10 +783,10 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (kind == CXCursor_VarDecl || kind == CXCursor_FieldDecl || kind == CXCursor_EnumConstantDecl)
         read_variable(reading, cursor);
     else if (own && kind == CXCursor_ParmDecl) {
-        size_t count = ++reading->kernel->arguments.count;
-        struct hn_kernel_argument *argument = &reading->kernel->arguments.items[count - 1];
-        argument->name =
-            name[0] != '\0' ? name : hn_need_format(&reading->unit->memory, "argument_%zu", count);
+        struct hn_kernel_argument *argument = HN_GROW(reading->unit, reading->kernel->arguments);
+        argument->name = name[0] != '\0' ? name
+                                         : hn_need_format(&reading->unit->memory, "argument_%zu",
+                                                          reading->kernel->arguments.count);
         argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));
         argument->last = argument->name;
         read_type(reading, clang->getCursorType(cursor), argument);
@@ -870,7 +875,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     struct hn_missing missing = {.name = kept, .compared = {8}};
     if (!type) {
         find_compared(unit, &missing, kept);
-        *HN_GROW(unit->missing) = missing;
+        *HN_GROW(unit, unit->missing) = missing;
     }
     reading->defines =
         type ? hn_need_format(&unit->memory, "%s#define %s float\n", reading->defines, kept)
@@ -974,15 +979,4 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
         unit->missing.count = 0;
     hn_library_close(reading.clang.library);
     return HN_OK;
-}
-
-void hn_unit_finish(struct hn_unit *unit)
-{
-    free(unit->tokens.items);
-    free(unit->kernels.items);
-    free(unit->meanings.items);
-    free(unit->missing.items);
-    free(unit->functions.items);
-    hn_blocks_finish(&unit->memory);
-    *unit = (struct hn_unit){.path = NULL};
 }

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 
 /* A CUDA source as libclang reads it: declarations from its syntax tree, and all else, launches too, from its tokens,
- * which are there whatever headers are missing. Strings live as long as the unit. */
+ * which are there whatever headers are missing. All of it lives in the unit's memory. */
 
 struct hn_token {
     const char *text;
@@ -25,8 +25,9 @@ struct hn_tokens {
 };
 
 #define HN_GROWING(type) struct { type *items; size_t count; }
-/* The next free place, zeroed. */
-#define HN_GROW(list) HN_NEXT((list).items, (list).count)
+/* The next free place, zeroed, in the unit's memory. */
+#define HN_GROW(unit, list) \
+    ((list).items = hn_unit_room(unit, (list).items, (list).count, sizeof *(list).items), &(list).items[(list).count++])
 
 /* A template's own type, before its number: clang's canonical name. */
 #define HN_TEMPLATE_TYPE "type-parameter-0-"
@@ -101,9 +102,10 @@ struct hn_unit {
     struct hn_blocks memory;
 };
 
-/* Into a zeroed unit. HN_ERUN: no file, no libclang; HN_EFORMAT: no text. To be finished all the same. */
+/* Into a zeroed unit. HN_ERUN: no file, no libclang; HN_EFORMAT: no text. Its memory is to be finished all the same. */
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err);
-void hn_unit_finish(struct hn_unit *unit);
+/* Makes room for one more, zeroed, at the end of an array of `count`, which grows by this alone; returns the array. */
+void *hn_unit_room(struct hn_unit *unit, void *items, size_t count, size_t size);
 
 /* A token's text; "" beyond the end. */
 const char *hn_text_at(const struct hn_unit *unit, size_t token);
