@@ -211,7 +211,6 @@ TEST(haste_numbers_less)
     for (int i = 0; i < 5; i++)
         add_range(space, (const char *[]){"A", "B", "C", "D", "E"}[i], 1, 40);
     constrain_pair(space, "(A + B + C + D + E) % 2 == 0 and A * B + C * D != E * 7 + %d", 1000, 0);
-    hn_space_make_hasty(space);
     assert_ok(hn_space_begin(space, &said));
     assert_ok(hn_space_wait(space, NULL));
     assert_false(hn_space_enumerated(space));

@@ -159,7 +159,7 @@ enum hn_status hn_config_thaw(struct hn_config *config, struct hn_error *err);
 /* Leaves of the space these points, promising or not, where they are valid; of none: all, as before. */
 void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *points, size_t count);
 
-/* The space of one problem, built; HN_ENOTFOUND when it is empty. In haste (hn_space_make_hasty), and where the default point is known
+/* The space of one problem, built; HN_ENOTFOUND when it is empty. In haste (hn_space_begin), and where the default point is known
  * to be valid without it, it is only begun, for who has something to do until hn_space_wait(). */
 enum hn_status hn_config_space(const struct hn_config *config, size_t problem, bool in_haste, struct hn_space **space,
                                struct hn_error *err);

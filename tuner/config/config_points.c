@@ -267,8 +267,6 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
     int wanted[config->parameter_count + 1];
     err = hn_error_begin(err, &own);
     fill_space(config, problem, made, err);
-    if (in_haste)
-        hn_space_make_hasty(made);
     if (config->only != NULL)
         build_only(config, problem, made, err);
     else if (!hn_failed(err) && !in_haste)

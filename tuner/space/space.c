@@ -21,28 +21,12 @@ static const struct hn_space_limits limits = {
 #endif
 };
 
-/* Looking for some ten million points takes half a second of a core. */
-static const struct hn_space_limits hasty_limits = {
-    .points = 10000000,
-    .steps = 1000000000,
-    .enough_points = 1000000,
-    .few_steps = 300000,
-    .many_steps = 300000,
-    .clearly_more = 2,
-};
-
 struct hn_space *hn_space_create(void)
 {
     struct hn_space *space = hn_need(1, sizeof *space);
     space->limits = limits;
     pthread_mutex_init(&space->lock, NULL);
     return space;
-}
-
-void hn_space_make_hasty(struct hn_space *space)
-{
-    if (space->limits.points > hasty_limits.points)
-        space->limits = hasty_limits;
 }
 
 /* With copies of the words among the values, which constraints can use. */

@@ -45,13 +45,11 @@ double hn_space_estimate(const struct hn_space *space, const uint16_t *choice);
  * were tried without getting to a point. HN_ENOTFOUND when no point is valid: names the constraint that rejects most. */
 enum hn_status hn_space_build(struct hn_space *space, struct hn_error *err);
 
-/* Before that: for who draws points and needs no numbers of them. More than about 10 million are not numbered then, nor counted to
- * the last one: a tenth of a second instead of some. */
-void hn_space_make_hasty(struct hn_space *space);
-
-/* The same in a thread of its own where it takes long, for who has something to do meanwhile. Before hn_space_wait() has returned, only parameters and
- * their values, hn_space_contains, hn_space_choice and hn_space_bindings may be asked for, and hn_space_first for a whole point that is
- * valid: the constraints are evaluated then. Fails where names of constraints are unknown, or as far as that is known by then. */
+/* The same in a thread of its own where it takes long, for who has something to do meanwhile, draws points and needs no
+ * numbers of them: more than about 10 million are not numbered, nor counted to the last one, which takes a tenth of a
+ * second instead of some. Before hn_space_wait() has returned, only parameters and their values, hn_space_contains,
+ * hn_space_choice and hn_space_bindings may be asked for, and hn_space_first for a whole point that is valid: the
+ * constraints are evaluated then. Fails where names of constraints are unknown, or as far as that is known by then. */
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err);
 /* Whether hn_space_wait() would return at once. */
 bool hn_space_is_built(const struct hn_space *space);

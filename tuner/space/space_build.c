@@ -622,11 +622,23 @@ static bool was_quick(struct hn_space_building *building)
     return sem_timedwait(&building->ended, &until) == 0;
 }
 
+/* Looking for some ten million points takes half a second of a core. */
+static const struct hn_space_limits hasty_limits = {
+    .points = 10000000,
+    .steps = 1000000000,
+    .enough_points = 1000000,
+    .few_steps = 300000,
+    .many_steps = 300000,
+    .clearly_more = 2,
+};
+
 enum hn_status hn_space_begin(struct hn_space *space, struct hn_error *err)
 {
     struct hn_space_basis *basis = make_basis(space, err);
     if (basis == NULL)
         return err->status;
+    if (space->limits.points > hasty_limits.points)
+        space->limits = hasty_limits;
     struct hn_space_building *building = hn_need(1, sizeof *building);
     building->basis = basis;
     building->space = space;
