@@ -272,11 +272,10 @@ struct hn_space_part {
     size_t check_count;
 };
 
-/* problem's terms grow; order holds all of the part's parameters. */
+/* Binds the part's parameters in declared order, or in one in which few combinations have to be tried. The problem's terms
+ * grow. */
 void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem, const struct hn_space_part *part,
-                        const size_t *order, const struct hn_space_table *table);
-/* An order in which few combinations have to be tried; order has room for the part's parameters. */
-void hn_space_plan_order(struct hn_space_problem *problem, const struct hn_space_part *part, size_t *order);
+                        bool declared, const struct hn_space_table *table);
 
 /* space_search.c: going through a plan, one thread's state. */
 struct hn_space_search {

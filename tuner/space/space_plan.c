@@ -259,36 +259,6 @@ static void make_parts(struct maker *maker, const struct hn_space_table *table)
     }
 }
 
-void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem,
-                        const struct hn_space_part *part, const size_t *order,
-                        const struct hn_space_table *table)
-{
-    *plan = (struct hn_space_plan){
-        .problem = problem, .level_count = part->parameter_count, .combinations = 1};
-    struct hn_blocks *blocks = &plan->blocks;
-    struct maker maker = {
-        .plan = plan,
-        .problem = problem,
-        .terms = &problem->terms,
-        .part = part,
-        .bound = hn_need_block(blocks, problem->terms.slot_words, sizeof *maker.bound),
-        .level_of = hn_need_block(blocks, problem->terms.slot_count, sizeof *maker.level_of)};
-    plan->levels = hn_need_block(blocks, plan->level_count, sizeof *plan->levels);
-    for (size_t i = 0; i < plan->level_count; i++)
-        maker.level_of[order[i]] = i;
-    for (size_t i = 0; i < plan->level_count; i++)
-        make_level(&maker, i, order[i]);
-    hn_needed(maker.terms->out_of_memory ? NULL : plan);
-    init_gatherer(&maker.gatherer, maker.terms, blocks);
-    init_gatherer(&maker.exported, maker.terms, blocks);
-    for (size_t i = 0; i < plan->level_count; i++)
-        for (size_t j = 0; j < plan->levels[i].step_count; j++)
-            make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
-    gather_marked(&maker.exported, (int)maker.terms->count - 1);
-    make_exports(&maker);
-    make_parts(&maker, table);
-}
-
 /* The work that an order makes is estimated from the share of combinations that each check lets
  * pass, as if checks were independent; the share is that of a sample. */
 enum { SAMPLES = 64, MOST_MOVES = 20000 };
@@ -436,15 +406,14 @@ static void choose(struct guess *guess, size_t *order)
         memcpy(order, guess->trial, count * sizeof *order);
 }
 
-void hn_space_plan_order(struct hn_space_problem *problem, const struct hn_space_part *part,
-                         size_t *order)
+/* Of the part's parameters, one in which few combinations have to be tried. */
+static const size_t *find_order(struct hn_space_problem *problem, const struct hn_space_part *part)
 {
     double combinations = 1;
-    memcpy(order, part->parameters, part->parameter_count * sizeof *order);
     for (size_t i = 0; i < part->parameter_count; i++)
         combinations *= (double)problem->domains[part->parameters[i]].count;
     if (combinations <= few_combinations)
-        return;
+        return part->parameters;
     size_t slots = problem->demands->slot_count;
     struct hn_blocks *blocks = &problem->blocks;
     struct guess guess = {.problem = problem,
@@ -457,7 +426,41 @@ void hn_space_plan_order(struct hn_space_problem *problem, const struct hn_space
                           .current = hn_need_block(blocks, slots, sizeof *guess.current),
                           .cells =
                               hn_need_block(blocks, problem->terms.count, sizeof *guess.cells)};
+    size_t *order = hn_need_block(blocks, part->parameter_count, sizeof *order);
+    memcpy(order, part->parameters, part->parameter_count * sizeof *order);
     memcpy(guess.current, problem->current, slots * sizeof *guess.current);
     init_gatherer(&guess.gatherer, &problem->terms, blocks);
     choose(&guess, order);
+    return order;
+}
+
+void hn_space_plan_init(struct hn_space_plan *plan, struct hn_space_problem *problem,
+                        const struct hn_space_part *part, bool declared,
+                        const struct hn_space_table *table)
+{
+    const size_t *order = declared ? part->parameters : find_order(problem, part);
+    *plan = (struct hn_space_plan){
+        .problem = problem, .level_count = part->parameter_count, .combinations = 1};
+    struct hn_blocks *blocks = &plan->blocks;
+    struct maker maker = {
+        .plan = plan,
+        .problem = problem,
+        .terms = &problem->terms,
+        .part = part,
+        .bound = hn_need_block(blocks, problem->terms.slot_words, sizeof *maker.bound),
+        .level_of = hn_need_block(blocks, problem->terms.slot_count, sizeof *maker.level_of)};
+    plan->levels = hn_need_block(blocks, plan->level_count, sizeof *plan->levels);
+    for (size_t i = 0; i < plan->level_count; i++)
+        maker.level_of[order[i]] = i;
+    for (size_t i = 0; i < plan->level_count; i++)
+        make_level(&maker, i, order[i]);
+    hn_needed(maker.terms->out_of_memory ? NULL : plan);
+    init_gatherer(&maker.gatherer, maker.terms, blocks);
+    init_gatherer(&maker.exported, maker.terms, blocks);
+    for (size_t i = 0; i < plan->level_count; i++)
+        for (size_t j = 0; j < plan->levels[i].step_count; j++)
+            make_step(&maker, &plan->levels[i], &plan->levels[i].steps[j]);
+    gather_marked(&maker.exported, (int)maker.terms->count - 1);
+    make_exports(&maker);
+    make_parts(&maker, table);
 }

@@ -40,11 +40,9 @@ static void finish_search(struct hn_space_search *search)
 void hn_space_solver_init(struct hn_space_solver *solver, struct hn_space_problem *problem,
                           const struct hn_space_part *part)
 {
-    size_t *order = hn_need_block(&problem->blocks, part->parameter_count, sizeof *order);
     hn_space_table_init(&solver->table, problem->demands->space, part->parameters,
                         part->parameter_count);
-    hn_space_plan_order(problem, part, order);
-    hn_space_plan_init(&solver->plan, problem, part, order, &solver->table);
+    hn_space_plan_init(&solver->plan, problem, part, false, &solver->table);
     init_search(&solver->search, &solver->plan);
 }
 
@@ -779,7 +777,7 @@ static void leave_open(struct hn_space_open *open, const struct hn_space_limits 
         count(open, most->many_steps);
     if (!open->counted)
         open->valid = estimate(open, most_probed);
-    hn_space_plan_init(&open->declared, problem, part, part->parameters, &open->solver.table);
+    hn_space_plan_init(&open->declared, problem, part, true, &open->solver.table);
     open->checks = part->checks;
     open->check_count = part->check_count;
     finish_search(&open->solver.search);
