@@ -19,11 +19,6 @@ enum { CODE_BYTES = 32 };
  * seen: what is known of them goes into arrays by this number, so that memory goes with what was
  * tried and not with the size of the space, which need not be enumerated. */
 
-void hn_tickets_init(struct hn_tickets *tickets)
-{
-    *tickets = (struct hn_tickets){.codes.stride = CODE_BYTES};
-}
-
 static void tickets_land(struct hn_tickets *tickets, size_t number)
 {
     struct hn_flight *flight = tickets->items[number].flight;
@@ -43,7 +38,7 @@ void hn_tickets_finish(struct hn_tickets *tickets)
     free(tickets->of_point);
     hn_keys_finish(&tickets->codes);
     free(tickets->of_code);
-    hn_tickets_init(tickets);
+    *tickets = (struct hn_tickets){.count = 0};
 }
 
 size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point)
@@ -79,6 +74,7 @@ size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point)
 static size_t tickets_first_of_code(struct hn_tickets *tickets, const char *code, size_t number)
 {
     uint32_t known = tickets->codes.count;
+    tickets->codes.stride = CODE_BYTES;
     /* A recording may have keys of another kind. */
     const struct hn_hash own = hn_hash_string(code);
     uint32_t entry = hn_keys_add(&tickets->codes, strlen(code) == CODE_BYTES ? code : own.hex);

@@ -165,7 +165,6 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
     backend->end_ms =
         options->budget_s > 0 ? session->state.started_ms + options->budget_s * 1e3 : 0;
     session->choice = hn_need(hn_space_parameter_count(task->space), sizeof *session->choice);
-    hn_tickets_init(&session->tickets);
     session->points.stride = hn_space_parameter_count(task->space) * sizeof(uint16_t);
     hn_session_load_cached(session, err);
     hn_schedule_init(&session->schedule, session->state.look_ahead);

@@ -57,7 +57,7 @@ struct hn_ticket {
     bool awaited;             /* duplicates wait for it */
 };
 
-/* Growing array of tickets and where each point and each machine code has its first one. */
+/* Growing array of tickets and where each point and each machine code has its first one. Begin with all zero. */
 struct hn_tickets {
     struct hn_ticket *items;
     size_t count;
@@ -67,7 +67,6 @@ struct hn_tickets {
     uint32_t *of_code;    /* ticket by code */
 };
 
-void hn_tickets_init(struct hn_tickets *tickets);
 void hn_tickets_finish(struct hn_tickets *tickets);
 /* A new ticket, zeroed but for its point; its number. Earlier pointers become invalid; flights stay where they are. */
 size_t hn_tickets_add(struct hn_tickets *tickets, uint32_t point);
