@@ -512,7 +512,7 @@ static void read_all(struct hn_statement *statement, int column, const char *kin
         } else if (*kinds == 'b') {
             *(bool *)to = hn_column_integer(statement, column) != 0;
         } else if (*kinds == 'r') {
-            *(double *)to = hn_column_real(statement, column);
+            *(double *)to = sqlite3_column_double(statement->handle, column);
         } else if (*kinds == 'p') {
             *(const void **)to = sqlite3_column_blob(statement->handle, column);
             *va_arg(*places, size_t *) = (size_t)sqlite3_column_bytes(statement->handle, column);
@@ -555,9 +555,4 @@ const char *hn_column_text(struct hn_statement *statement, int column)
 int64_t hn_column_integer(struct hn_statement *statement, int column)
 {
     return sqlite3_column_int64(statement->handle, column);
-}
-
-double hn_column_real(struct hn_statement *statement, int column)
-{
-    return sqlite3_column_double(statement->handle, column);
 }

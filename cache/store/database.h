@@ -74,6 +74,5 @@ void hn_statement_run(struct hn_statement *statement, struct hn_error *err);
 /* Columns of the current row, from 0; valid until the next step. Text is never NULL. */
 const char *hn_column_text(struct hn_statement *statement, int column);
 int64_t hn_column_integer(struct hn_statement *statement, int column);
-double hn_column_real(struct hn_statement *statement, int column);
 
 #endif

@@ -151,10 +151,8 @@ static void look(const struct listing *listing, const struct hn_store_head *head
             return;
     } while (is_left_out(listing->store, hn_column_integer(statement, 0)));
     free(found->point);
-    found->id = hn_column_integer(statement, 0);
-    found->final = hn_column_integer(statement, 1) != 0;
-    found->objective = hn_column_real(statement, 2);
-    found->point = hn_copy_string(hn_column_text(statement, 3), err);
+    hn_statement_read(statement, 0, err, "ibrt", &found->id, &found->final, &found->objective,
+                      &found->point);
     hn_statement_run(statement, err); /* for the next session */
 }
 

@@ -301,7 +301,8 @@ static void compare_columns(struct hn_statement *statement, const struct hn_reco
                             struct hn_error *err)
 {
     char *point = hn_made(hn_bindings_text(&record->point), err);
-    double objective = hn_column_real(statement, 6); /* 0 for NULL */
+    double objective; /* 0 for NULL */
+    hn_statement_read(statement, 6, err, "r", &objective);
     if (hn_failed(err))
         return;
     if (strcmp(point, hn_column_text(statement, 2)) != 0)

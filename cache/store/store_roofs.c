@@ -146,14 +146,17 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
 json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
 {
     json_t *all = json_array();
+    double measured;
     struct hn_statement *statement = hn_database_prepare(
         store->database, err,
         "SELECT device, driver, measured, json FROM roof WHERE " HN_ROOF_INTACT(""), "");
-    while (hn_statement_next(&statement, err))
-        hn_build_append(
-            &all, json_pack("{s:s, s:s, s:f, s:s}", "device", hn_column_text(statement, 0),
-                            "driver", hn_column_text(statement, 1), "measured",
-                            hn_column_real(statement, 2), "json", hn_column_text(statement, 3)));
+    while (hn_statement_next(&statement, err)) {
+        hn_statement_read(statement, 2, err, "r", &measured);
+        hn_build_append(&all,
+                        json_pack("{s:s, s:s, s:f, s:s}", "device", hn_column_text(statement, 0),
+                                  "driver", hn_column_text(statement, 1), "measured", measured,
+                                  "json", hn_column_text(statement, 3)));
+    }
     return hn_made(all, err);
 }
 
