@@ -115,21 +115,7 @@ static const struct hn_field fields[] = {
     {FLAG("cluster_launch", cluster_launch)},
     {FLAG("integrated", integrated)},
 };
-static const struct hn_structure structure = HN_STRUCTURE(hn_device, fields, NULL);
-
-json_t *hn_device_to_json(const struct hn_device *device)
-{
-    return hn_fields_to_json(&structure, device);
-}
-
-enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device,
-                                   struct hn_error *err)
-{
-    hn_error_init(err);
-    *device = (struct hn_device){.ordinal = -1};
-    hn_fields_read("device", &structure, json, device, err);
-    return err->status;
-}
+const struct hn_structure hn_device_structure = HN_STRUCTURE(hn_device, fields, NULL);
 
 const char *const hn_device_limit_names[HN_DEVICE_LIMITS] = {"sm_count", "max_threads",
                                                              "shared_bytes", "l2_bytes"};

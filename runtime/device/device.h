@@ -73,8 +73,7 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
 #define HN_ARCHITECTURE_SIZE 16
 void hn_architecture_name(const char *architecture, bool specific, char name[HN_ARCHITECTURE_SIZE]);
 
-json_t *hn_device_to_json(const struct hn_device *device);
-enum hn_status hn_device_from_json(const json_t *json, struct hn_device *device, struct hn_error *err);
+extern const struct hn_structure hn_device_structure;
 
 /* What configs may name of the device: "sm_count" multiprocessors, "max_threads" of a block, "shared_bytes" that a block
  * may have, static and dynamic, and "l2_bytes" of the L2 cache. */

@@ -51,13 +51,14 @@ static void send_again(const struct hn_message *message)
 
 static void use_message(struct hn_message *message)
 {
-    struct hn_error err;
+    struct hn_error err = {0};
     struct hn_device device;
     (void)hn_message_type(message);
     use_image(message, message->json);
     use_image(message, json_object_get(message->json, "image"));
     use_record(json_object_get(message->json, "record"));
-    (void)hn_device_from_json(json_object_get(message->json, "device"), &device, &err);
+    hn_fields_read("device", &hn_device_structure, json_object_get(message->json, "device"),
+                   &device, &err);
     send_again(message);
     (void)hn_message_gate(message, NULL);
     hn_message_finish(message);

@@ -110,7 +110,7 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
 /* roofs: NULL where they are not known. */
 static json_t *device_to_json(const struct hn_device *device, const struct hn_roofs *roofs)
 {
-    json_t *json = hn_needed(hn_device_to_json(device));
+    json_t *json = hn_needed(hn_fields_to_json(&hn_device_structure, device));
     struct hn_text tensor = {0};
     json_object_set_new(
         json, "roofs", roofs != NULL ? hn_fields_to_json(&hn_roofs_structure, roofs) : json_null());

@@ -85,7 +85,8 @@ static void open_device(struct gpu *gpu, struct hn_error *err)
         return;
     gpu->lock = hn_turn_open(gpu->device.uuid, warning);
     json_object_set_new(gpu->reply, "warning", json_string(warning));
-    json_object_set_new(gpu->reply, "device", hn_device_to_json(&gpu->device));
+    json_object_set_new(gpu->reply, "device",
+                        hn_fields_to_json(&hn_device_structure, &gpu->device));
 }
 
 /* Takes a tenth of a second and more, in which there is something to be compiled. */

@@ -375,7 +375,10 @@ static void take_opened(struct hn_card *card, struct hn_message *reply, struct h
     struct hn_message open, context;
     const char *warning = json_string_value(json_object_get(reply->json, "warning"));
     snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
-    if (hn_device_from_json(json_object_get(reply->json, "device"), &card->device, err) != HN_OK)
+    card->device = (struct hn_device){.ordinal = -1};
+    hn_fields_read("device", &hn_device_structure, json_object_get(reply->json, "device"),
+                   &card->device, err);
+    if (hn_failed(err))
         return;
     make_opening(card, &open);
     hn_message_init(&context, "context");
