@@ -373,23 +373,27 @@ static void choose_template(struct hn_draft *draft)
 
 /* Code that NVRTC cannot compile is for the host; where it is guarded there is a word for it. It
  * has headers of its own and of the toolkit, and may have others. */
-const char *hn_draft_why_nvcc(const struct hn_draft *draft)
+void hn_draft_choose_compiler(struct hn_draft *draft)
 {
     struct hn_include_scan lines = {.next = draft->unit->text};
     struct hn_include include;
+    const char *why = NULL;
     if (HN_HAS(draft->unit, HN_EVERYWHERE, "__CUDACC_RTC__"))
-        return NULL;
-    while (hn_include_next(&lines, &include)) {
+        return;
+    while (why == NULL && hn_include_next(&lines, &include)) {
         const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
         bool suits = include.quoted || hn_host_header_find(name, include.length) != NULL ||
                      !hn_is_header_of_host(name, include.length);
         if (!suits || hn_is_like(name, "library"))
-            return HN_DRAFT_LINE(draft, "NVRTC has no <%s>", name);
+            why = HN_DRAFT_TEXT(draft, "NVRTC has no <%s>", name);
     }
     HN_EACH(function, draft->unit->functions)
-        if (function->host)
-            return "NVRTC compiles no code of the host";
-    return NULL;
+        if (function->host && why == NULL)
+            why = "NVRTC compiles no code of the host";
+    if (why != NULL)
+        HN_DRAFT_NOTE(draft, "nvcc", "%s", why);
+    if (why != NULL && draft->unit->relaxed)
+        *HN_GROW(draft->unit, draft->options) = "--expt-relaxed-constexpr";
 }
 
 const char *hn_draft_entry(const struct hn_draft *draft)
@@ -708,6 +712,8 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
     if (result != NULL)
         holds = holds && (of <= HN_OF_ALL || hn_expression_slots(expression) > 0) &&
                 hn_expression_evaluate(expression, values, result, err) == HN_OK;
+    if (result != NULL && holds && result->type == HN_WORD)
+        result->word = HN_DRAFT_TEXT(draft, "%s", result->word);
     hn_expression_destroy(expression);
     return holds;
 }
@@ -731,9 +737,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
         if (axis < 3 && axis >= draft->dimensions && hn_is_like(hn_text_at(unit, i), "place"))
             draft->dimensions = axis + 1;
     }
-    draft->nvcc = hn_draft_why_nvcc(draft);
-    if (draft->nvcc != NULL && unit->relaxed)
-        *HN_GROW(draft->unit, draft->options) = "--expt-relaxed-constexpr";
+    hn_draft_choose_compiler(draft);
     hn_draft_find_launch(draft);
     choose_template(draft);
     choose_sizes(draft);

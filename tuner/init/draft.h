@@ -56,7 +56,7 @@ struct hn_draft {
     struct hn_unit *unit;
     const struct hn_kernel *kernel; /* NULL: it is not known */
     const char *origin, *name, *template, *entry;
-    const char *template_todo, *entry_todo, *nvcc; /* nvcc: why NVRTC does not do */
+    const char *template_todo, *entry_todo;
     HN_GROWING(struct hn_draft_name) names;
     HN_GROWING(const char *) constraints;
     HN_GROWING(struct hn_draft_argument) arguments, symbols;
@@ -118,8 +118,8 @@ struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *na
 struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own, bool is_size);
 /* One that it does not have yet; in order. */
 void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter, struct hn_value value);
-/* Why NVRTC cannot compile the source; NULL: it can. */
-const char *hn_draft_why_nvcc(const struct hn_draft *draft);
+/* nvcc, and why, where NVRTC cannot compile the source. */
+void hn_draft_choose_compiler(struct hn_draft *draft);
 /* A text with each such part of it, which is no part of a word, by another. */
 const char *hn_draft_replace(const struct hn_draft *draft, const char *text, const char *part, const char *by);
 

@@ -56,16 +56,6 @@ static void add_value(struct import *import, struct hn_draft_name *list, struct 
         *HN_GROW(&import->unit, list->values) = value;
 }
 
-/* An expression in which a name may stand; NULL: there is none, or it is wrong. */
-static struct hn_expression *parse(const char *text, const char *name, struct hn_error *err)
-{
-    struct hn_expression *expression = NULL;
-    struct hn_scope scope = {.names = &name, .name_count = name != NULL};
-    if (text != NULL && !hn_failed(err) && hn_expression_parse(text, &expression, err) == HN_OK)
-        hn_expression_bind(expression, &scope, err);
-    return expression;
-}
-
 static void read_list(struct import *import, char *text, struct hn_draft_name *list,
                       struct hn_error *err);
 
@@ -74,7 +64,8 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
                       struct hn_error *err)
 {
     struct hn_draft_name over = {.name = NULL};
-    struct hn_value value;
+    struct hn_draft scope = {.unit = &import->unit, .names = {.items = &over}};
+    struct hn_value value, holds = hn_boolean(true);
     char *element = take(&text, " for ");
     if (text != NULL) {
         over.name = take(&text, " in ");
@@ -82,18 +73,14 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
     } else {
         add_value(import, &over, hn_integer(0), err);
     }
-    struct hn_expression *wanted = parse(element, over.name, err);
-    struct hn_expression *holds = parse(text, over.name, err);
+    scope.names.count = over.name != NULL;
     HN_EACH(i, over.values) {
-        if (!hn_expression_holds(holds, i, err) ||
-            hn_expression_evaluate(wanted, i, &value, err) != HN_OK)
-            continue;
-        if (value.type == HN_WORD)
-            value.word = hn_need_format(&import->unit.memory, "%s", value.word);
-        add_value(import, list, value, err);
+        over.preset = *i;
+        if (!hn_failed(err) &&
+            (text == NULL || hn_draft_holds(&scope, text, HN_OF_ALL, &holds, err)) &&
+            hn_value_truth(&holds) && hn_draft_holds(&scope, element, HN_OF_ALL, &value, err))
+            add_value(import, list, value, err);
     }
-    hn_expression_destroy(wanted);
-    hn_expression_destroy(holds);
 }
 
 /* range(end), range(begin, end), range(begin, end, step). False: it is none. */
@@ -223,7 +210,7 @@ static void read_source(struct import *import)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
             draft->kernel = kernel;
     if (found && !hn_failed(&why))
-        draft->nvcc = hn_draft_why_nvcc(draft);
+        hn_draft_choose_compiler(draft);
     if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
         HN_DRAFT_NOTE(draft, "language", "%s", language);
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;

@@ -63,7 +63,6 @@ static void fill_head(struct hn_draft *draft)
     if (draft->capture != NULL)
         HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
-    HN_DRAFT_NOTE(draft, "nvcc", "%s", draft->nvcc != NULL ? draft->nvcc : "");
     struct hn_text *template = hn_draft_part(draft, "template", "");
     append_scalar(template, "", draft->template);
     append_comment(template, "TODO: ", draft->template_todo);
