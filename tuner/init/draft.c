@@ -192,7 +192,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
                    (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
                    HN_HAS(unit, (struct hn_tokens){i - 10, i}, "if");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
-        refused |= HN_HAS(unit, ((struct hn_tokens){i, hn_find(unit, HN_FROM(i), ";")}), name);
+        refused |= HN_HAS(unit, HN_REST(unit, i), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
                !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
     for (size_t i = 0; !own && i < unit->tokens.count; i++) {
@@ -215,7 +215,7 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
                   hn_is_like(name, "items");
     for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
         HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k])
-            splits |= HN_HAS(unit, ((struct hn_tokens){i, hn_find(unit, HN_FROM(i), ";")}), name);
+            splits |= HN_HAS(unit, HN_REST(unit, i), name);
     return splits;
 }
 

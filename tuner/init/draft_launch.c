@@ -21,7 +21,7 @@ static size_t split(const struct hn_unit *unit, struct hn_tokens list, struct hn
 {
     size_t count = 0;
     struct hn_tokens item;
-    while (count < most && hn_next(unit, &list, &item))
+    while (count < most && hn_next(unit, ",", &list, &item))
         items[count++] = item;
     return count;
 }
@@ -80,7 +80,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
             draft->launch[part] = (struct hn_tokens){0, 0};
             HN_EACH_AT(i, unit, ((struct hn_tokens){0, call}), hn_text_at(unit, parts->end - 1))
                 if (hn_at(unit, i + 2, fields[part]) && hn_at(unit, i + 3, "="))
-                    draft->launch[part] = (struct hn_tokens){i + 4, hn_find(unit, HN_FROM(i), ";")};
+                    draft->launch[part] = HN_REST(unit, i + 4);
         }
         if (!array)
             memcpy(passed, parts + first, wanted * sizeof *passed);
@@ -89,7 +89,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
             size_t equals = hn_behind(unit, i + 1, SIZE_MAX); /* "args[count++] = &x;" */
             if (hn_at(unit, i + 1, "[") && equals > i + 3 && hn_at(unit, equals, "=") &&
                 passed < draft->passed + wanted)
-                *passed++ = (struct hn_tokens){equals + 1, hn_find(unit, HN_FROM(i), ";")};
+                *passed++ = HN_REST(unit, equals + 1);
         }
         const struct hn_meaning *own = hn_unit_meaning(unit, addresses, call);
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
@@ -176,7 +176,7 @@ static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
         size_t axis = (size_t)(hn_text_at(unit, i + 2)[0] - 'x');
         if (axis > 2 || i > tokens.begin || !hn_at(unit, i + 1, ".") || !hn_at(unit, i + 3, "="))
             continue;
-        parts[axis] = (struct hn_tokens){i + 4, hn_find(unit, HN_FROM(i), ";")};
+        parts[axis] = HN_REST(unit, i + 4);
         count = axis < count ? count : axis + 1;
     }
     for (int depth = 0; count == 0 && depth < DEEPEST;
@@ -312,11 +312,8 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
         while (width > 0 && strchr("+-;,)]<>=?", hn_text_at(unit, end)[0]) == NULL &&
                !hn_at(unit, end, ":"))
             end = hn_at(unit, end, "(") ? hn_behind(unit, end, SIZE_MAX) : end + 1;
-        for (struct hn_tokens factor = {begin, begin}; factor.begin < end;
-             factor.begin = factor.end + 1) {
-            for (factor.end = factor.begin; factor.end < end && !hn_at(unit, factor.end, "*");)
-                factor.end = hn_at(unit, factor.end, "(") ? hn_behind(unit, factor.end, end)
-                                                          : factor.end + 1;
+        struct hn_tokens product = {begin, end}, factor;
+        while (hn_next(unit, "*", &product, &factor)) {
             const char *text = factor.begin == i ? NULL : hn_draft_translate(draft, factor);
             if (text != NULL && named(draft, single(draft, factor), true) != NULL)
                 size = text;
@@ -715,8 +712,7 @@ static void read_symbols(struct hn_draft *draft)
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
         const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
-        size_t end = hn_find(draft->unit, HN_FROM(i), ";");
-        if (HN_HAS(draft->unit, (struct hn_tokens){i, end}, "="))
+        if (HN_HAS(draft->unit, HN_REST(draft->unit, i), "="))
             continue;
         if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
             count = times_sides(draft, "1", i + 3);

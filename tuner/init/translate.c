@@ -123,13 +123,13 @@ static const char *call(const struct translation *translation, size_t at, struct
         hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
     memset(inner.names, 0, sizeof inner.names);
-    for (; count < MOST_GIVEN && hn_next(unit, &given, &item); count++) {
+    for (; count < MOST_GIVEN && hn_next(unit, ",", &given, &item); count++) {
         inner.values[count] = translate(translation, item);
         if (inner.values[count] == NULL)
             return NULL;
         if (hn_type_of_c(name, type)) /* "size_t(blocks)" */
             return inner.values[count];
-        if (hn_next(unit, &names, &item))
+        if (hn_next(unit, ",", &names, &item))
             inner.names[count] = hn_text_at(unit, item.end - 1);
     }
     const char *value =

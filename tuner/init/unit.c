@@ -89,11 +89,12 @@ struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open)
     return (struct hn_tokens){open + 1, hn_behind(unit, open, SIZE_MAX) - 1};
 }
 
-bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item)
+bool hn_next(const struct hn_unit *unit, const char *sign, struct hn_tokens *list,
+             struct hn_tokens *item)
 {
     size_t at = list->begin, end = list->end < unit->tokens.count ? list->end : unit->tokens.count;
     *item = (struct hn_tokens){at, at};
-    while (item->end < end && !hn_at(unit, item->end, ",")) {
+    while (item->end < end && !hn_at(unit, item->end, sign)) {
         size_t open = item->end++;
         bool angles = hn_at(unit, open, "<");
         if (!angles && !is_one_of(hn_text_at(unit, open), "([{"))
@@ -101,7 +102,7 @@ bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_token
         /* "pair<int, 2>", but not "a < b, c > d". */
         size_t behind = hn_behind(unit, open, angles && end - open > 99 ? open + 99 : end);
         bool closed = hn_text_at(unit, behind - 1)[0] == '>' || hn_at(unit, behind, ">>");
-        if (!angles || (closed && (behind == end || hn_at(unit, behind, ","))))
+        if (!angles || (closed && (behind == end || hn_at(unit, behind, sign))))
             item->end = behind;
     }
     list->begin = item->end + 1;
@@ -293,11 +294,11 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
             hn_at(unit, at, open) && !declared)
             list = hn_inside(unit, at);
     }
-    while (hn_next(unit, &parameters, &parameter)) {
+    while (hn_next(unit, ",", &parameters, &parameter)) {
         size_t equals = hn_find(unit, parameter, "=");
         size_t end = equals < parameter.end ? equals : parameter.end;
         size_t name = hn_at(unit, end - 1, ")") ? hn_find(unit, parameter, "*") + 1 : end - 1;
-        if (!hn_next(unit, &list, &given))
+        if (!hn_next(unit, ",", &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
         if (hn_at(unit, end - 1, "...")) /* all that are left */
             given.end = list.end;
@@ -354,7 +355,7 @@ static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begi
     own.scope.end = end;
     HN_EACH_AT(i, unit, known, own.name) {
         const char *before = hn_text_at(unit, i - 1), *behind = hn_text_at(unit, i + 1);
-        struct hn_tokens rest = {i, hn_find(unit, HN_FROM(i), ";")};
+        struct hn_tokens rest = HN_REST(unit, i);
         bool turn = hn_find(unit, rest, ")") < hn_find(unit, rest, "("); /* "i++) {" */
         bool step = (is_step(before) || is_step(behind)) && !turn;
         bool set = strcmp(behind, "=") == 0 && is_one_of(before, ";{})");
@@ -371,7 +372,7 @@ static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begi
             struct hn_tokens given = hn_inside(unit, open), item, parameter;
             struct hn_tokens taken = hn_inside(unit, function->name + 1);
             while (function->name > 0 && hn_at(unit, open - 1, hn_text_at(unit, function->name)) &&
-                   hn_next(unit, &given, &item) && hn_next(unit, &taken, &parameter))
+                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
                 passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
                           !HN_HAS(unit, parameter, "const");
         }
@@ -424,7 +425,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         /* Signs of templates are the parser's to tell; what calls something unknown is none. */
         size_t end = hn_find(unit, HN_FROM(at), ";");
         list = (struct hn_tokens){at + 1, listed ? whole.end : end};
-        hn_next(unit, &list, &body);
+        hn_next(unit, ",", &list, &body);
         body.end = body.end < whole.end ? whole.end : body.end;
     } else if (!listed) {
         return;

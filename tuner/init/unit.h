@@ -114,6 +114,8 @@ bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
 size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
 #define HN_EVERYWHERE ((struct hn_tokens){0, SIZE_MAX})
 #define HN_FROM(token) ((struct hn_tokens){token, SIZE_MAX})
+/* What is left of the statement. */
+#define HN_REST(unit, token) ((struct hn_tokens){token, hn_find(unit, HN_FROM(token), ";")})
 #define HN_HAS(unit, ...) (hn_find(unit, __VA_ARGS__) != SIZE_MAX)
 /* For each such token. */
 #define HN_EACH_AT(i, unit, within, text)                                                                              \
@@ -123,8 +125,8 @@ size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *
 size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
 /* What stands in the brackets at `open`. */
 struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
-/* Takes the next item, between commas, off a list; false at its end. */
-bool hn_next(const struct hn_unit *unit, struct hn_tokens *list, struct hn_tokens *item);
+/* Takes the next item, between commas or another sign, off a list; false at its end. */
+bool hn_next(const struct hn_unit *unit, const char *sign, struct hn_tokens *list, struct hn_tokens *item);
 /* The innermost that is known at a token; NULL: none. */
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
 /* Of the name that stands there. */
