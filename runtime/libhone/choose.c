@@ -169,7 +169,6 @@ struct hn_lib_known *hn_lib_known_results(struct hone_cache *cache, const char *
 
 static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error *err)
 {
-    const struct hn_value zero = hn_integer(0);
     const struct hn_tuned *stored = &known->stored.items[index];
     struct hn_lib_rule *rule = &known->rules[index];
     rule->stored = stored;
@@ -186,8 +185,7 @@ static void read_rule(struct hn_lib_known *known, size_t index, struct hn_error 
             .simulated = stored->simulated,
             .stale = stored->stale,
         };
-    for (size_t i = 0; i < stored->rule->value_count && !hn_failed(err); i++)
-        hn_bindings_set(&rule->names, stored->rule->values[i].name, &zero, err);
+    hn_rule_set_end(stored->rule, false, &rule->names, err);
     for (size_t i = 0; i < HN_DEVICE_LIMITS; i++)
         rule->names_limits =
             rule->names_limits || hn_bindings_get(&rule->names, hn_device_limit_names[i]) != NULL;
@@ -386,16 +384,20 @@ static const struct hn_tuned *find_tuned(struct search *search, bool usable,
                                  : hn_lookup_index_find(&search->known->lookup, &query, rank);
 }
 
-/* Says which name is wrong: those of the first tuned result, or of the rule, stand for what the
- * kernel takes. */
+/* The values of a problem that the kernel takes: those of the first tuned result, or of the rule.
+ * NULL: nothing tells. */
+static const struct hn_bindings *names_of(const struct search *search)
+{
+    return search->known != NULL  ? &search->known->list.items[0].identity.problem
+           : search->rule != NULL ? &search->rule->names
+                                  : NULL;
+}
+
+/* Says which name is wrong. */
 static void fail_names(const struct search *search, struct hn_error *err)
 {
     const char *kernel = search->asked.kernel;
-    const struct hn_bindings *sides[] = {search->asked.problem, NULL};
-    if (search->known != NULL)
-        sides[1] = &search->known->list.items[0].identity.problem;
-    else if (search->rule != NULL)
-        sides[1] = &search->rule->names;
+    const struct hn_bindings *sides[] = {search->asked.problem, names_of(search)};
     for (int side = 0; side < 2 && sides[1] != NULL; side++)
         for (size_t i = 0; i < sides[side]->count; i++) {
             struct hn_text tuned = {0};
@@ -800,6 +802,28 @@ static void freeze_later(const struct search *search, struct hone_kernel *handle
     handle->is_watched = handle->race != NULL;
 }
 
+/* A constant of another kind makes another program than the one that was tuned: 100.0 / 3 is not
+ * 100 / 3. */
+static void check_constants(const struct search *search, const struct hn_lib_choice *choice,
+                            struct hn_error *err)
+{
+    const struct hn_bindings *tuned = choice->tuned == NULL || choice->rule != NULL
+                                          ? names_of(search)
+                                          : &choice->tuned->identity.problem;
+    for (size_t i = 0; i < tuned->count && !hn_failed(err); i++) {
+        const char *name = tuned->names[i];
+        const struct hn_value *own = hn_bindings_get(search->asked.problem, name);
+        bool wants_real = tuned->values[i].type == HN_REAL;
+        if (own != NULL && (own->type == HN_REAL) != wants_real &&
+            hn_plan_is_frozen(choice->plan->plan, choice->point, name, own))
+            hn_lib_fail(err, HONE_INVALID,
+                        "problem value '%.100s' of %s is a constant of its program, as %s: found "
+                        "%s",
+                        name, search->asked.kernel, wants_real ? "a decimal number" : "an integer",
+                        wants_real ? "an integer" : "a decimal number");
+    }
+}
+
 /* Of the point that serves best, which is loaded. Where the choice is not sure, others are raced
  * with it; without memory for that there is no race. */
 static struct hone_kernel *make_chosen(struct search *search, struct hn_error *err)
@@ -811,6 +835,8 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
     struct hn_image image;
     hn_image_init(&image);
     choose_fast(search, &list, &choice, err);
+    if (!hn_failed(err))
+        check_constants(search, &choice, err);
     if (!hn_failed(err))
         handle = hn_lib_load(&choice, &image, err);
     if (handle != NULL && search->asked.options->on_miss == HONE_MISS_RACE && !choice.sure &&

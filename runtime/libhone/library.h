@@ -279,7 +279,7 @@ struct hn_lib_configuration {
 struct hn_lib_rule {
     const struct hn_tuned *stored;
     const struct hn_lib_plan *plan; /* NULL: not looked up yet */
-    struct hn_bindings names; /* of the problem's values, each 0 */
+    struct hn_bindings names; /* of the problem's values, each at its low end */
     bool names_limits;        /* some of them are of the device */
     struct hn_known_problems known; /* that may have results of their own; no hashes: they were not read */
     const struct hn_device *first_on; /* another than its own, on which nothing is tuned; NULL: not known */
