@@ -226,36 +226,41 @@ bool hn_fill_has_source(enum hn_fill_kind kind)
 static const char *check_numbers(double n, enum hn_element element)
 {
     /* Of reals: so many bits have all numbers from 0 on. */
-    static const int fraction_bits[HN_ELEMENT_COUNT] = {[HN_FLOAT16] = 11,
-                                                        [HN_BFLOAT16] = 8,
-                                                        [HN_FLOAT8_E4M3] = 4,
-                                                        [HN_FLOAT32] = 24,
-                                                        [HN_FLOAT64] = 53};
+    int bits = hn_element_is_narrow(element) ? format_of(element).fraction_bits + 1
+               : element == HN_FLOAT32       ? 24
+                                             : 53;
     int64_t low, high;
     hn_element_range(element, &low, &high);
-    double last = hn_element_is_real(element) ? ldexp(1, fraction_bits[element]) : (double)high;
+    double last = hn_element_is_real(element) ? ldexp(1, bits) : (double)high;
     if (n < 1 || n != floor(n))
         return "expected a whole number of values, at least 1";
     return n - 1 > last ? "which does not fit into %s" : NULL;
 }
 
-static const char *check_integers(const struct hn_fill *fill, enum hn_element element,
-                                  uint64_t count)
+/* Whether the ends of what it fills are values of the element: infinities hide what is wrong.
+ * Nearly all that is normally distributed lies within four deviations. */
+static const char *check_range(const struct hn_fill *fill, enum hn_element element, uint64_t count)
 {
     int64_t low, high;
     double a = fill->numbers[0], b = fill->numbers[1];
     double last = a;
-    if (hn_element_is_real(element))
-        return NULL;
-    if (a != floor(a) || (fill->kind != HN_FILL_NORMAL && b != floor(b)))
+    bool is_real = hn_element_is_real(element);
+    if (!is_real && (a != floor(a) || (fill->kind != HN_FILL_NORMAL && b != floor(b))))
         return "expected whole numbers for elements of %s";
     if (fill->kind == HN_FILL_IOTA)
         last = a + b * (double)(count - 1);
     else if (fill->kind == HN_FILL_UNIFORM || fill->kind == HN_FILL_SORTED)
         last = b;
+    else if (fill->kind == HN_FILL_NORMAL && is_real)
+        last = fabs(a) + 4 * fabs(b);
     hn_element_range(element, &low, &high);
     double most = element == HN_UINT64 ? ldexp(1, 64) : (double)high;
     bool fits = fmin(a, last) >= (double)low && fmax(a, last) <= most;
+    if (is_real) {
+        uint64_t bits = 0;
+        hn_element_encode(fmax(fabs(a), fabs(last)), element, &bits);
+        fits = isfinite(hn_element_decode(&bits, element));
+    }
     return fits ? NULL : "which does not fit into %s";
 }
 
@@ -291,11 +296,11 @@ static const char *find_wrong(const struct hn_fill *fill, enum hn_element elemen
                    : NULL;
     case HN_FILL_SORTED:
     case HN_FILL_UNIFORM:
-        return a > b ? "expected the lower bound first" : check_integers(fill, element, count);
+        return a > b ? "expected the lower bound first" : check_range(fill, element, count);
     case HN_FILL_NORMAL:
-        return b < 0 ? "expected a deviation of at least 0" : check_integers(fill, element, count);
+        return b < 0 ? "expected a deviation of at least 0" : check_range(fill, element, count);
     default:
-        return check_integers(fill, element, count);
+        return check_range(fill, element, count);
     }
 }
 
