@@ -495,6 +495,8 @@ class Launching(Case):
                             (lambda: kernel(0, x, y, x=x), "argument 'x' of scale is given twice"),
                             (lambda: kernel(0, x, y, "2.5"), "argument 'a' of scale is '2.5', expected a number for float32"),
                             (lambda: kernel(0, x, y, n=256.0), "argument 'n' of scale is 256.0, expected a whole number for int32"),
+                            (lambda: self.open.kernel("scale", n=None), "problem value 'n' of scale is None, expected a number"),
+                            (lambda: self.open.kernel("scale", n=256, trust="own"), "trust: found 'own', expected True"),
                             (lambda: kernel("stream", x, y), "found a str as stream")):
             with self.assertRaisesRegex(TypeError, words):
                 call()
@@ -533,6 +535,7 @@ class Launching(Case):
                             (lambda: self.open.kernel("scale\0x", n=256), "the name of the kernel has a NUL"),
                             (lambda: self.open.kernel("scale", **{"n\0x": 256}), "the name of a problem value of scale has a NUL"),
                             (lambda: self.open.kernel("scale", n="a\0b"), "problem value 'n' of scale has a NUL"),
+                            (lambda: self.open.kernel("scale", n="256"), "problem value 'n' of scale is '256', expected a number"),
                             (lambda: self.open.kernel("scale", n=256, regime="cold\0"), "regime has a NUL"),
                             (lambda: self.open.kernel("scale", n=256, tune_config="a\0"), "tune_config has a NUL"),
                             (lambda: self.open.kernel("scale", n=256, race_cache="a\0"), "race_cache has a NUL"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import operator
 import os
+import re
 import struct
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -322,12 +323,17 @@ def _for_c(what: str, text: bytes) -> bytes:
     return text
 
 
+_WORD = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+
 def _make_value(kernel: str, name: str, value: Value) -> "_library.CValue":
     what = f"problem value '{name}' of {kernel}"
     value = value.item() if hasattr(value, "item") else value  # of NumPy
     made = _library.CValue(name=_for_c(f"the name of a problem value of {kernel}", name.encode()))
     if isinstance(value, str):
         made.kind, made.value.word = _library.WORD, _for_c(what, value.encode())
+        if not _WORD.fullmatch(value):
+            raise ValueError(f"{what} is {value!r}, expected a number, a boolean or a word ([A-Za-z_][A-Za-z0-9_]*)")
     elif isinstance(value, bool):
         made.kind, made.value.boolean = _library.BOOLEAN, value
     elif hasattr(value, "__index__"):
@@ -335,8 +341,10 @@ def _make_value(kernel: str, name: str, value: Value) -> "_library.CValue":
         if not -(2**63) <= number < 2**63:
             raise OverflowError(f"{what} is {number}, which int64 cannot hold: {-(2**63)} to {2**63 - 1}")
         made.kind, made.value.integer = _library.INTEGER, number
-    else:
+    elif hasattr(value, "__float__"):
         made.kind, made.value.real = _library.REAL, float(value)
+    else:
+        raise TypeError(f"{what} is {value!r}, expected a number, a boolean or a word")
     return made
 
 
@@ -384,8 +392,10 @@ class Cache:
             raise Error("the cache is closed")
         if on_miss not in _library.MISSES:
             raise ValueError(f"on_miss: found {on_miss!r}, expected one of {', '.join(_library.MISSES)}")
+        if not isinstance(trust, bool):
+            raise TypeError(f"trust: found {trust!r}, expected True, which runs what others can write to, or False")
         values = (_library.CValue * max(1, len(problem)))(*(_make_value(name, key, value) for key, value in problem.items()))
-        options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=bool(forbid_compile), trust=bool(trust),
+        options = _library.COptions(on_miss=_library.MISSES[on_miss], forbid_compile=bool(forbid_compile), trust=trust,
                                     tune_seconds=tune_seconds, graph=bool(graph),
                                     tune_config=_for_c("tune_config", os.fsencode(tune_config)) if tune_config else None,
                                     regime=_for_c("regime", regime.encode()) if regime else None,
