@@ -52,7 +52,7 @@ void hn_cache_folder_append(struct hn_text *path)
         getpwuid_r(getuid(), &entry, room, sizeof room, &found);
         home = found != NULL ? found->pw_dir : ".";
     }
-    if (xdg != NULL && *xdg != '\0')
+    if (xdg != NULL && *xdg == '/')
         hn_text_printf(path, "%s/hone", xdg);
     else
         hn_text_printf(path, "%s/.cache/hone", home);

@@ -17,7 +17,7 @@ struct hn_text_file {
 bool hn_is_folder(const char *path);
 /* The path from the root on: it is relative to the folder that we are in. Free it. NULL: err has failed. */
 char *hn_file_absolute(const char *path, struct hn_error *err);
-/* $XDG_CACHE_HOME/hone, else ~/.cache/hone, without $HOME in the folder that the system knows as the user's. */
+/* $XDG_CACHE_HOME/hone where that is absolute, else ~/.cache/hone, without $HOME in the folder that the system knows as the user's. */
 struct hn_text;
 void hn_cache_folder_append(struct hn_text *path);
 /* Calls `visit` for a file, or for those of a folder whose names end in one of `ends` (as hn_ends_in has them), by name, until err has

@@ -102,7 +102,8 @@ class Cache(hone.Case):
 
     def test_the_option_comes_before_the_environment(self):
         for options, own, data, expected in ((["--cache", "my.db"], "/h.db", "/x", "my.db"), ([], "/h.db", "/x", "/h.db"),
-                                             ([], "", "/x", "/x/hone/hone.db"), ([], "", "", "/nowhere/.cache/hone/hone.db")):
+                                             ([], "", "/x", "/x/hone/hone.db"), ([], "", "", "/nowhere/.cache/hone/hone.db"),
+                                             ([], "", "of/this/folder", "/nowhere/.cache/hone/hone.db")):
             self.fails(3, f"hone: there is no cache at '{expected}': no such file; `hone tune CONFIG` makes one", "export", "saxpy", *options,
                        HONE_CACHE=own, XDG_CACHE_HOME=data, HOME="/nowhere")
 
