@@ -30,6 +30,11 @@ class Usage(hone.Case):
                 self.assertEqual(result.stderr, "")
                 self.assertEqual(self.hone("help", command).stdout, result.stdout)
 
+    def test_help_names_the_parts_of_the_cache(self):
+        named = re.search(r"cache PART +(.*) cached results", self.hone("--help").stdout).group(1)
+        parts = re.findall(r"^  (\w+) ", self.hone("cache", "--help").stdout, re.M)
+        self.assertEqual(re.split(r", | or ", named), parts)
+
     def test_documented(self):
         """docs/cli.md and the man page speak of every command and long option that --help knows."""
         manual = (hone.SOURCE / "docs" / "cli.md").read_text()

@@ -117,7 +117,7 @@ static void run_part(int argc, char **argv, struct hn_error *err)
 static const struct hn_command command_cache = {
     .name = "cache",
     .arguments = "PART",
-    .summary = "list, show, export, import, merge, compare, compile, prune or check cached results",
+    .summary = "list, show, export, import, merge, diff, compile, prune or check cached results",
     .parts = run_part,
 };
 
