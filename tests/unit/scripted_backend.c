@@ -102,9 +102,10 @@ static void measure(const struct fate *fate, const struct hn_bench_request *requ
     bool stopped = !request->full && request->censor_us > 0 && fate->us > 1.2 * request->censor_us;
     if (stopped)
         record->outcome = HN_OUTCOME_SLOWER;
+    double half = request->target > 0 ? request->target : 0.002;
     record->timing = (struct hn_timing){.median_us = fate->us,
-                                        .low_us = fate->us * 0.998,
-                                        .high_us = fate->us * 1.002,
+                                        .low_us = fate->us * (1 - half),
+                                        .high_us = fate->us * (1 + half),
                                         .resolution_us = 0.01,
                                         .batch = 1};
     record->costs.measure_ms = stopped ? 1 : 10;

@@ -371,6 +371,9 @@ TEST(given_points_are_measured_in_full_unless_they_are_hasty)
         assert_int_equal(outcome_of(session, 101), hasty ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK);
         assert_int_equal(outcome_of(session, 102), HN_OUTCOME_OK);
         assert_int_equal(outcome_of(session, 103), hasty ? HN_OUTCOME_SLOWER : HN_OUTCOME_OK);
+        const struct hn_timing *timing = &record_of(session, 100)->timing;
+        double half = (timing->high_us - timing->low_us) / 2 / timing->median_us;
+        assert_true(fabs(half - (hasty ? 0.02 : 0.002)) < 1e-6);
     }
 }
 
