@@ -101,6 +101,13 @@ class Space(hone.Case):
                 ("-s", "N=64", "-s: 'N' is a problem value; set it with -p N=64")):
             self.fails(2, f"hone: {message}", "space", SPACES / "full.yaml", option, assignment)
 
+    def test_an_integer_for_a_real_number(self):
+        """1 / 2 is not 1 / 2.0 where the template sees the value."""
+        text = "kernel: k\nproblem: {S: [0.5, VALUES]}\nparameters: {A: [1]}\n"
+        for values, given, expected in (("1.5", "2", "2.0"), ("1.5", "1.5", "1.5"), ("3", "2", "2"), ("3", "2.5", "2.5")):
+            config = self.write("k.yaml", text.replace("VALUES", values))
+            self.assertIn(f'"S": {expected}\n', self.hone("space", config, "--json", "-p", f"S={given}").stdout)
+
     def test_empty(self):
         self.fails(3, f"hone: {SPACES}/space.yaml:8:5: no point is valid: the constraint 'TILE % (4 * UNROLL) == 0' "
                    "rejects most, 1 of 1 combinations", "space", SPACES / "space.yaml", "-s", "TILE=8,UNROLL=4")

@@ -316,15 +316,26 @@ static void drop_repeats(struct hn_config *config)
     config->problem_count = kept;
 }
 
+/* An integer stands for the real number where the config has only such: 1 / 2 is not 1 / 2.0 in a
+ * template that sees the value as a constant. */
 static void set_problem(struct hn_config *config, const char *name, const struct hn_value *value,
                         struct hn_error *err)
 {
     static const char *const kinds[] = {"an integer in digits", "a number", "a boolean", "a word"};
     const struct hn_value *model = hn_bindings_get(&config->problems[0], name);
+    struct hn_value real;
+    for (size_t i = 0; model != NULL && i < config->problem_count; i++) {
+        const struct hn_value *own = hn_bindings_get(&config->problems[i], name);
+        model = own->type == value->type ? own : model;
+    }
+    if (model != NULL && model->type == HN_REAL && value->type == HN_INTEGER) {
+        real = hn_real((double)value->integer);
+        value = &real;
+    }
     if (model == NULL)
         fail_name("-p", name, "problem value", config->plan->problem, config->plan->problem_count,
                   err);
-    else if (model->type != value->type && !(model->type == HN_REAL && value->type == HN_INTEGER))
+    else if (model->type != value->type)
         hn_fail(err, HN_EUSAGE, "-p %s: found %s, expected %s as in the config", name,
                 kinds[value->type], kinds[model->type]);
     if (hn_failed(err))
