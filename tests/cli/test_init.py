@@ -754,6 +754,13 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " float sum = 0; for (int j = begin; j < rows[i + 1]; j++) sum += x[columns[j]] * bins[i]; if (i < n) y[i] = sum; }",
                  (*(f"{{name: {name}, type: int32, count: n}}  # TODO: its elements are indices: which `fill` or `file`?" for name in ("rows", "columns")),
                   "{name: bins, type: int32, count: n}  # TODO: how many elements?\n", "{name: x, type: float32, count: n}  # TODO: how many elements?\n"), ()),
+                # By way of a tile, too; what is a real number is none.
+                ("__constant__ float w[9];\n__global__ void k(const unsigned char *in, const float *a, float *y) { __shared__ unsigned char tile[4][8]; float b; if (threadIdx.x < 32) tile[threadIdx.y][threadIdx.x] = in[threadIdx.x]; b = a[0];\n"
+                 "y[threadIdx.x] = w[tile[0][threadIdx.x]] + w[(int)b]; }", ("in, type: uint8, count: SIZE * SIZE}  # TODO: its elements are indices", "a, type: float32, count: SIZE * SIZE}  # TODO: how many"), ()),
+                # The numbers of a switch; what is one for each block is not counted where the blocks are a guess.
+                ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x] = threadIdx.x < n; }\n"
+                 "void f(int n, int b) { float *x; cudaMalloc(&x, 64 * sizeof(float)); int g; blocks(n, &g); switch (b) { case 96: k<96><<<g, b>>>(x, n); case 32: k<32><<<g, b>>>(x, n); case 512: k<512><<<g, b>>>(x, n); } }",
+                 ("  TUNE_B: [32, 96, 512]  # the template's B\n", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
                 # Planes of a grid are the problem's, points of a score no speed; a plain launch has no clusters.
                 ("#define TILE 32\n#define MATCH 5\n#define NZ 96\n__global__ void k(float *x, const float *y) { int i = blockIdx.z * TILE + threadIdx.x; x[i] = y[i] > 0 ? MATCH : -1; cg::this_cluster().sync(); }\n"
                  "void f(float *x) { k<<<dim3(1, 1, NZ), TILE>>>(x, x); }", ("\nparameters:\n  TILE: [16, 32, 64]\n", "  # TODO: cluster: [2]  how many blocks form a cluster?\n  grid: [1, 1, 96]\n"), ("MATCH", "NZ")),

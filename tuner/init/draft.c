@@ -259,12 +259,12 @@ static void choose_missing(struct hn_draft *draft)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, missing->name, false);
         parameter->comment = "TODO: which values? The source defines it nowhere";
-        for (size_t k = 0; k < missing->compared_count; k++)
-            hn_draft_add_value(draft, parameter, hn_integer(missing->compared[k]));
+        HN_EACH(number, missing->compared)
+            hn_draft_add_value(draft, parameter, hn_integer(*number));
         /* A flag is on or off. */
-        if (missing->compared_count == 1 && (missing->compared[0] & ~1) == 0)
-            hn_draft_add_value(draft, parameter, hn_integer(1 - missing->compared[0]));
-        if (missing->compared_count == 0)
+        if (parameter->values.count == 1 && (*missing->compared.items & ~1) == 0)
+            hn_draft_add_value(draft, parameter, hn_integer(1 - *missing->compared.items));
+        if (parameter->values.count == 0)
             choose_unknown(draft, parameter);
         else
             parameter->preset = parameter->values.items[0];
@@ -302,6 +302,23 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
+/* Of a parameter that the source gives several numbers, "case 512: k<512><<<...>>>(x);", these. */
+static void take_instances(struct hn_draft *draft, size_t place, struct hn_draft_name *value)
+{
+    struct hn_draft_name given = {.name = NULL};
+    hn_draft_add_value(draft, &given, value->preset);
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, draft->kernel->name) {
+        struct hn_tokens list = hn_inside(draft->unit, i + 1), item = {0, 0};
+        int64_t number;
+        for (size_t k = 0; hn_at(draft->unit, i + 1, "<") && k <= place; k++)
+            hn_next(draft->unit, ",", &list, &item);
+        if (hn_unit_number(draft->unit, item.begin, &number))
+            hn_draft_add_value(draft, &given, hn_integer(number));
+    }
+    if (given.values.count > 2)
+        value->values = given.values;
+}
+
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
  * are int, others float. The prelude must not define a name that the source declares, so a value
  * gets one of its own. */
@@ -335,6 +352,8 @@ static void choose_template(struct hn_draft *draft)
                               false);
             else
                 choose_unknown(draft, value);
+            if (!boolean)
+                take_instances(draft, i, value);
             bool sized = hn_is_like(declared->name, "extent");
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
                                            known && !sized ? "" : "; TODO: which values?",
@@ -503,20 +522,20 @@ static const char *elements_of(const struct hn_draft *draft, const char *name)
 static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared,
                      const struct passed *passed)
 {
-    bool map = passed->as == MAP;
-    /* Of a map until somebody says it. */
-    int64_t count = map ? 65536 : declared->bytes / hn_type_bytes(passed->field);
+    long long count = declared->bytes / hn_type_bytes(passed->field);
     struct hn_draft_argument whole = {.name = declared->name}, data = {.hidden = true};
     data.name = HN_DRAFT_TEXT(draft, "%s_data", declared->name);
-    data.type = map ? "float32" : passed->field;
-    data.count = HN_DRAFT_TEXT(draft, "%lld", (long long)count);
-    if (map) {
+    if (passed->as == MAP) { /* until somebody says it */
+        data.type = "float32";
+        data.count = "65536";
         data.role = HN_DRAFT_INOUT;
         data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", declared->name);
         whole.other =
             HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", data.name, data.count);
         whole.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
     } else {
+        data.type = passed->field;
+        data.count = HN_DRAFT_TEXT(draft, "%lld", count);
         data.todo =
             HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", declared->type_name);
         whole.from = data.name;
@@ -552,7 +571,8 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
                      given != NULL ? given : elements_of(draft, name));
         argument.uncounted = given == NULL && draft->capture == NULL;
-        argument.todo = !known ? open_role : declared->indexes ? indices : NULL;
+        bool indexes = declared->indexes && strncmp(passed.type, "float", 5) != 0;
+        argument.todo = !known ? open_role : indexes ? indices : NULL;
         if (!passed.type_is_known)
             argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
                                           known ? "" : "  # TODO: ", known ? "" : open_role);
@@ -676,7 +696,7 @@ static void choose_sizes(struct hn_draft *draft)
     const size_t before = draft->names.count;
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
-        if (missing->compared_count == 0 && hn_is_like(missing->name, "extent"))
+        if (missing->compared.count == 0 && hn_is_like(missing->name, "extent"))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
     HN_EACH(each, draft->kernel->arguments)
         add_size(draft, each);

@@ -47,9 +47,13 @@ static char *take(char **text, const char *sign)
     return begin;
 }
 
+/* Once where the list has a name. */
 static void add_value(struct import *import, struct hn_draft_name *list, struct hn_value value,
                       struct hn_error *err)
 {
+    HN_EACH(each, list->values)
+        if (list->name != NULL && hn_value_equal(each, &value))
+            return;
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
     if (!hn_failed(err))
@@ -226,7 +230,7 @@ static void read_source(struct import *import)
 static void read_values(struct import *import, const json_t *values,
                         struct hn_draft_name *parameter, struct hn_error *err)
 {
-    size_t count = 0, i;
+    size_t i;
     struct hn_value value;
     const json_t *item;
     json_array_foreach(values, i, item)
@@ -243,21 +247,15 @@ static void read_values(struct import *import, const json_t *values,
     }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
-    struct hn_value *all = parameter->values.items;
     HN_EACH(each, parameter->values) {
-        size_t same = 0;
-        while (same < count && !hn_value_equal(&all[same], each))
-            same++;
-        if (same == count)
-            all[count++] = *each;
+        const struct hn_value *first = parameter->values.items;
         if (!hn_failed(err) && each->type == HN_WORD && !hn_text_is_word(each->word))
             hn_fail(err, HN_ECONFIG, "found '%.40s', expected a word of letters and digits",
                     each->word);
-        if (!hn_failed(err) && ((each->type == HN_WORD) != (all->type == HN_WORD) ||
-                                (each->type == HN_BOOLEAN) != (all->type == HN_BOOLEAN)))
+        if (!hn_failed(err) && ((each->type == HN_WORD) != (first->type == HN_WORD) ||
+                                (each->type == HN_BOOLEAN) != (first->type == HN_BOOLEAN)))
             hn_fail(err, HN_ECONFIG, "found values of several kinds");
     }
-    parameter->values.count = count;
 }
 
 /* One that cannot be is a line of what is left to do. */

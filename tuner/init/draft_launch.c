@@ -7,12 +7,6 @@
 /* Values that names of the host stand for. */
 enum { DEEPEST = 4 };
 
-/* Of a flat block, else of each axis. */
-static const struct {
-    const char *name;
-    int64_t threads;
-} usual[] = {{"BLOCK", 256}, {"BLOCK_X", 32}, {"BLOCK_Y", 8}, {"BLOCK_Z", 1}};
-
 /* What the host's code tells: the first launch of the kernel, what it passes and allocates. */
 
 /* The first items of a list, at most so many; returns how many. The others stay as they are. */
@@ -356,8 +350,9 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
 
 /* Where the kernel does not ask how large it is, a parameter that is the block by its name, or in
  * whose steps it goes on; else one of the launch. */
-static const char *add_block(struct hn_draft *draft, const char *wish, int64_t preset)
+static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_t preset)
 {
+    const char *wish = flat ? "BLOCK" : HN_DRAFT_TEXT(draft, "BLOCK_%c", 'X' + axis);
     bool asks = HN_HAS(draft->unit, HN_EVERYWHERE, "thread_rank");
     HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
         asks |= !hn_at(draft->unit, i - 1, ".");
@@ -421,9 +416,7 @@ static bool take_block(struct hn_draft *draft, bool *sized)
         /* It may be what bounds the kernel at its default point. */
         bool bound =
             flat && hn_draft_number(draft, draft->bounds, HN_OF_PARAMETERS) == draft->literal[axis];
-        block[axis] = bound
-                          ? draft->bounds
-                          : add_block(draft, usual[flat ? 0 : axis + 1].name, draft->literal[axis]);
+        block[axis] = bound ? draft->bounds : add_block(draft, flat, axis, draft->literal[axis]);
     }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
@@ -497,9 +490,12 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
     if (!argument->pointer)
         return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
+    bool few = false; /* "sums[blockIdx.x]" */
+    HN_EACH_AT(i, draft->unit, draft->kernel->body, argument->name)
+        few |= !draft->grid_is_known && index_width(draft, i + 2, 0) > 0;
     HN_EACH(each, draft->names) {
-        if (count == NULL || (constant && each->is_size && !each->told))
-            return NULL; /* of sizes that are guessed a constant may be too small */
+        if (count == NULL || (constant && (few || (each->is_size && !each->told))))
+            return NULL; /* of sizes or blocks that are guessed a constant may be too small */
         int64_t most = -1;
         const char *open = count;
         /* Enough for all points, whose buffers are the same. */
@@ -537,6 +533,7 @@ static void read_passed(struct hn_draft *draft)
 /* By the parameters' names and __launch_bounds__; along x alone where only threadIdx.x is used. */
 static void guess_block(struct hn_draft *draft)
 {
+    static const int64_t usual[] = {32, 8, 1};
     struct hn_unit *unit = draft->unit;
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
@@ -559,8 +556,7 @@ static void guess_block(struct hn_draft *draft)
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        int which = flat ? 0 : axis + 1;
-        draft->block[axis] = add_block(draft, usual[which].name, usual[which].threads);
+        draft->block[axis] = add_block(draft, flat, axis, flat ? 256 : usual[axis]);
     }
 }
 

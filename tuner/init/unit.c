@@ -487,12 +487,18 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             continue;
         HN_EACH_AT(open, unit, ((struct hn_tokens){kernel->body.begin, i}), "[")
             argument->indexes |= i < hn_inside(unit, open).end;
-        HN_EACH(own, unit->meanings) /* "int column = columns[j];" */
-            if (!own->pointer && depth < 3 && own->body.begin <= i && i < own->body.end) {
-                struct hn_kernel_argument number = {.name = own->name};
-                note_uses(unit, kernel, own->name, NULL, &number, depth + 1);
-                argument->indexes |= number.indexes;
-            }
+        /* "int column = columns[j];", "tile[y][x] = in[i];" */
+        size_t set = i, begin;
+        while (strchr(";{}", hn_text_at(unit, set)[0]) == NULL && !hn_at(unit, set, "="))
+            set--;
+        for (begin = set; strchr(";{})", hn_text_at(unit, begin - 1)[0]) == NULL;)
+            begin--;
+        const char *target = hn_text_at(unit, hn_at(unit, begin + 1, "[") ? begin : set - 1);
+        if (hn_at(unit, set, "=") && hn_text_is_word(target) && depth < 3) {
+            struct hn_kernel_argument number = {.name = NULL};
+            note_uses(unit, kernel, target, NULL, &number, depth + 1);
+            argument->indexes |= number.indexes;
+        }
         while (member && hn_at(unit, end, "."))
             end += 2;
         size_t last = end - 1;
@@ -813,7 +819,7 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
 }
 
 /* "#if NAME == 2": the numbers that the source knows of. */
-static void find_compared(const struct hn_unit *unit, struct hn_missing *missing, const char *name)
+static void find_compared(struct hn_unit *unit, struct hn_missing *missing, const char *name)
 {
     bool condition = false;
     for (size_t i = 0; i < unit->tokens.count; i++) {
@@ -828,10 +834,8 @@ static void find_compared(const struct hn_unit *unit, struct hn_missing *missing
         bool read = strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0
                         ? hn_unit_number(unit, i + 2, &number)
                         : last || strpbrk(sign, ")&|?") != NULL;
-        for (size_t k = 0; k < missing->compared_count; k++)
-            read &= missing->compared[k] != number;
-        if (read && missing->compared_count < 8)
-            missing->compared[missing->compared_count++] = number;
+        if (read)
+            *HN_GROW(unit, missing->compared) = number;
     }
 }
 
@@ -873,7 +877,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
              : token == SIZE_MAX || !may_be_number(unit, token, kept) ||
                    !may_be_number(unit, used, kept))
         return;
-    struct hn_missing missing = {.name = kept, .compared = {8}};
+    struct hn_missing missing = {.name = kept};
     if (!type) {
         find_compared(unit, &missing, kept);
         *HN_GROW(unit, unit->missing) = missing;
@@ -881,7 +885,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     reading->defines =
         type ? hn_need_format(&unit->memory, "%s#define %s float\n", reading->defines, kept)
              : hn_need_format(&unit->memory, "%s#define %s %lld\n", reading->defines, kept,
-                              (long long)missing.compared[0]);
+                              missing.compared.count > 0 ? (long long)*missing.compared.items : 8);
 }
 
 static const char *const options[] = {"-xcuda",

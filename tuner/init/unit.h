@@ -79,8 +79,7 @@ struct hn_meaning {
 /* Used and nowhere declared. */
 struct hn_missing {
     const char *name;
-    int64_t compared[8]; /* with these, by conditions */
-    size_t compared_count;
+    HN_GROWING(int64_t) compared; /* with these, by conditions */
 };
 
 struct hn_function {
