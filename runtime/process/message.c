@@ -356,11 +356,6 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
     return err->status;
 }
 
-void hn_channel_init(struct hn_channel *channel, int fd)
-{
-    *channel = (struct hn_channel){.fd = fd};
-}
-
 void hn_channel_finish(struct hn_channel *channel)
 {
     hn_close(&channel->fd);

@@ -61,7 +61,7 @@ enum hn_status hn_message_add_image(struct hn_message *message, json_t *object, 
                                     struct hn_error *err);
 enum hn_status hn_message_get_image(const struct hn_message *message, const json_t *json, struct hn_image *image,
                                     struct hn_error *err);
-/* One end of a socket pair that carries messages. Owns the descriptor. */
+/* One end of a socket pair that carries messages. Owns the descriptor; start with all zero but that. */
 struct hn_channel {
     int fd; /* -1 when closed */
     char *input;
@@ -69,7 +69,6 @@ struct hn_channel {
     size_t input_capacity;
 };
 
-void hn_channel_init(struct hn_channel *channel, int fd);
 void hn_channel_finish(struct hn_channel *channel);
 
 /* Blocks until all is written; HN_ERUN when the other end is gone. */

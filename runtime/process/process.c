@@ -40,8 +40,7 @@ static void greet(struct hn_process *process, const struct hn_message *hello, st
 
 void hn_process_init(struct hn_process *process)
 {
-    *process = (struct hn_process){.output = -1, .since_ms = hn_now_ms()};
-    hn_channel_init(&process->channel, -1);
+    *process = (struct hn_process){.channel = {.fd = -1}, .output = -1, .since_ms = hn_now_ms()};
 }
 
 int hn_process_spawn(pid_t *pid, const char *program, char *const *arguments, const int *streams,
@@ -106,7 +105,7 @@ enum hn_status hn_process_start(struct hn_process *process, const char *program,
         close(ends[1]);
         return hn_fail(err, HN_ERUN, "pipe: %s", strerror(errno));
     }
-    hn_channel_init(&process->channel, ends[0]);
+    process->channel.fd = ends[0];
     process->output = output[0];
     fcntl(process->output, F_SETFL, O_NONBLOCK);
     int channel = fcntl(ends[1], F_DUPFD_CLOEXEC, 10);
@@ -396,7 +395,7 @@ void hn_worker_compile(struct hn_channel *channel)
 
 bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
 {
-    struct hn_channel channel;
+    struct hn_channel channel = {.fd = 3};
     struct hn_message hello;
     /* posix_spawn cannot set it; the parent may have ended before this line, so look afterwards.
      * Its number is given: in a container hone itself may be process 1. */
@@ -409,7 +408,6 @@ bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
         (void)!write(file, "1000", 4);
         close(file);
     }
-    hn_channel_init(&channel, 3);
     hn_message_init(&hello, "hello");
     json_object_set_new(hello.json, "protocol", json_integer(HN_PROTOCOL));
     json_object_set_new(hello.json, "build", json_string(HONE_BUILD));

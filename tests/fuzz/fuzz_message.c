@@ -67,14 +67,14 @@ static void use_message(struct hn_message *message)
 static void receive_all(const uint8_t *data, size_t size)
 {
     int ends[2];
-    struct hn_channel channel ENDED_BY(hn_channel_finish);
+    struct hn_channel channel ENDED_BY(hn_channel_finish) = {.fd = -1};
     struct hn_message message;
     struct hn_error err = {0};
     fuzz_require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "there is a socket pair");
     /* What does not fit into the socket is cut off. */
     (void)!send(ends[1], data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
     close(ends[1]);
-    hn_channel_init(&channel, ends[0]);
+    channel.fd = ends[0];
     while (hn_channel_receive(&channel, true, &message, &err) == HN_RECEIVED_MESSAGE)
         use_message(&message);
     fuzz_require(err.message[0] != '\0', "a lost worker has a message");

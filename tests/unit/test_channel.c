@@ -33,7 +33,7 @@ static struct pair *make_pair(void)
     int ends[2];
     struct pair *pair = calloc(1, sizeof *pair);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    hn_channel_init(&pair->channel, ends[0]);
+    pair->channel.fd = ends[0];
     pair->other = ends[1];
     return keep(pair, finish_pair);
 }
@@ -156,9 +156,8 @@ TEST(a_large_message_goes_through)
     struct pair *pair = make_pair();
     pid_t child = fork();
     if (child == 0) {
-        struct hn_channel channel;
+        struct hn_channel channel = {.fd = pair->other};
         close(pair->channel.fd);
-        hn_channel_init(&channel, pair->other);
         bool fine = hn_channel_receive(&channel, true, &message, &said) == HN_RECEIVED_MESSAGE &&
                     hn_channel_send(&channel, &message, NULL) == HN_OK;
         _exit(fine ? 0 : 1);

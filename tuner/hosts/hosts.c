@@ -166,7 +166,7 @@ static bool add_worker(struct hn_host *host, const char *role, struct hn_process
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     *HN_NEXT(host->workers, host->worker_count) = (struct hn_host_worker){
         .number = ++host->next_number, .channel = ends[1], .output = output[1]};
-    hn_channel_init(&process->channel, ends[0]);
+    process->channel.fd = ends[0];
     process->output = output[0];
     process->number = host->next_number;
     process->pid = -1;
