@@ -134,17 +134,18 @@ static enum hn_status search_seed(const struct bench *bench, uint64_t seed, stru
     run.costs = calloc(tickets_most, sizeof *run.costs);
     run.seen = calloc(run.slots, sizeof *run.seen);
     struct hn_strategy *strategy = NULL;
-    enum hn_status status = run.costs == NULL || run.seen == NULL
-                                ? hn_fail_memory(err)
-                                : kind->create(&given, &strategy, err);
-    if (status == HN_OK) {
+    if (run.costs == NULL || run.seen == NULL)
+        hn_fail_memory(err);
+    else
+        strategy = kind->create(&given, err);
+    if (strategy != NULL) {
         printf("run %" PRIu64 ": ", seed);
         search(bench, kind, strategy, &run, tickets_most);
         kind->destroy(strategy);
     }
     free(run.costs);
     free(run.seen);
-    return status;
+    return strategy != NULL ? HN_OK : err->status;
 }
 
 static char *read_text(const char *path)

@@ -39,16 +39,15 @@ static void start_probe(uint64_t proposals)
     probe.exact = true;
 }
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **strategy,
-                             struct hn_error *err)
+static struct hn_strategy *create(const struct hn_search *search, struct hn_error *err)
 {
     (void)err;
-    *strategy = calloc(1, sizeof **strategy);
-    assert_non_null(*strategy);
-    (*strategy)->space = search->space;
+    struct hn_strategy *strategy = calloc(1, sizeof *strategy);
+    assert_non_null(strategy);
+    strategy->space = search->space;
     probe.look_ahead = search->look_ahead;
-    (*strategy)->told = hn_hash_bytes(&search->seed, sizeof search->seed);
-    return HN_OK;
+    strategy->told = hn_hash_bytes(&search->seed, sizeof search->seed);
+    return strategy;
 }
 
 static void destroy(struct hn_strategy *strategy)

@@ -135,7 +135,8 @@ static struct result *run(const struct play *play)
                                      .look_ahead = play->look_ahead,
                                      .priors = play->priors,
                                      .prior_count = play->prior_count};
-    assert_ok(kind->create(&search, &strategy, NULL));
+    strategy = kind->create(&search, NULL);
+    assert_non_null(strategy);
     bool *seen = calloc(hn_space_size(play->space), sizeof *seen);
     size_t repeats = 0;
     for (uint64_t t = 0; t < play->tickets; t++) {
@@ -273,7 +274,8 @@ static double lowest_of_many(const char *name, const struct hn_space *space, uns
     const struct hn_strategy_kind *kind = hn_strategy_find(name);
     struct hn_strategy *strategy;
     const struct hn_search search = {.space = space, .seed = 1, .look_ahead = look_ahead};
-    assert_ok(kind->create(&search, &strategy, NULL));
+    strategy = kind->create(&search, NULL);
+    assert_non_null(strategy);
     double lowest = INFINITY;
     for (uint64_t t = 0; t < TICKETS; t++) {
         if (t >= look_ahead && kind->finished != NULL) {

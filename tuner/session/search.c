@@ -396,7 +396,7 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
         .priors = knowledge.priors,
         .prior_count = knowledge.count,
     };
-    err->status = options->strategy->create(&search, &session->strategy, err);
+    session->strategy = options->strategy->create(&search, err);
     session->state.planned = !hn_failed(err);
     knowledge_finish(&knowledge);
 }
@@ -651,7 +651,7 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
     uint64_t most = kind->needs_feedback ? look_ahead / 2 : limit;
     struct hn_strategy *strategy;
     if (hn_failed(err) || hn_space_wait(task->space, err) != HN_OK ||
-        kind->create(&search, &strategy, err) != HN_OK)
+        (strategy = kind->create(&search, err)) == NULL)
         return;
     uint16_t choice[hn_space_parameter_count(task->space) + 1];
     for (uint64_t t = 0; t < most && ahead->count < limit && !hn_failed(err); t++) {

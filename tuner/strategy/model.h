@@ -62,11 +62,4 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate);
  * when there is nothing to model yet. */
 bool hn_surrogate_update(struct hn_surrogate *surrogate, bool *began);
 
-/* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. */
-struct hn_doubt_signs {
-    double expected; /* number of unproposed points that gain, by the surrogate */
-    double stall;    /* points told since the best one */
-    double left;     /* points of the space not proposed */
-};
-
 #endif

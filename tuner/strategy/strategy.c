@@ -17,18 +17,19 @@ struct hn_strategy {
     struct hn_random random; /* draws where points are not numbered */
 };
 
-static enum hn_status create_exhaustive(const struct hn_search *search,
-                                        struct hn_strategy **strategy, struct hn_error *err)
+static struct hn_strategy *create_exhaustive(const struct hn_search *search, struct hn_error *err)
 {
     char count[HN_SPACE_COUNT_TEXT];
-    if (!hn_space_enumerated(search->space))
-        return hn_fail(err, HN_ECONFIG,
-                       "%s points are valid, too many for strategy 'exhaustive': take another, or "
-                       "restrict parameters with -s",
-                       hn_space_count_text(search->space, count));
-    *strategy = hn_need(1, sizeof **strategy);
-    (*strategy)->space = search->space;
-    return HN_OK;
+    if (!hn_space_enumerated(search->space)) {
+        hn_fail(err, HN_ECONFIG,
+                "%s points are valid, too many for strategy 'exhaustive': take another, or "
+                "restrict parameters with -s",
+                hn_space_count_text(search->space, count));
+        return NULL;
+    }
+    struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
+    strategy->space = search->space;
+    return strategy;
 }
 
 static void destroy(struct hn_strategy *strategy)
@@ -36,15 +37,14 @@ static void destroy(struct hn_strategy *strategy)
     free(strategy);
 }
 
-static enum hn_status create_random(const struct hn_search *search, struct hn_strategy **strategy,
-                                    struct hn_error *err)
+static struct hn_strategy *create_random(const struct hn_search *search, struct hn_error *err)
 {
     (void)err;
-    *strategy = hn_need(1, sizeof **strategy);
-    **strategy = (struct hn_strategy){
+    struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
+    *strategy = (struct hn_strategy){
         .space = search->space, .shuffled = true, .random = hn_random_seeded(search->seed)};
-    hn_permutation_init(&(*strategy)->order, hn_space_size(search->space), search->seed);
-    return HN_OK;
+    hn_permutation_init(&strategy->order, hn_space_size(search->space), search->seed);
+    return strategy;
 }
 
 static bool propose(struct hn_strategy *strategy, uint64_t ticket, uint16_t *choice)

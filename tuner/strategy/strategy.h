@@ -45,7 +45,7 @@ struct hn_strategy_kind {
     const char *summary;
     bool needs_feedback; /* false: it runs ahead without bound, and is told of nothing */
     bool uses_priors;
-    enum hn_status (*create)(const struct hn_search *search, struct hn_strategy **strategy, struct hn_error *err);
+    struct hn_strategy *(*create)(const struct hn_search *search, struct hn_error *err); /* NULL: err has failed */
     void (*destroy)(struct hn_strategy *strategy);
     /* Whether it would rather be told of more than propose now; asked while a ticket is in flight. May be NULL (never). */
     bool (*waits)(const struct hn_strategy *strategy);

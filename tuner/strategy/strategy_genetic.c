@@ -49,8 +49,7 @@ struct hn_strategy {
     double *spans; /* how far apart a parameter's values are, from one to the next */
 };
 
-static enum hn_status create(const struct hn_search *search, struct hn_strategy **out,
-                             struct hn_error *err)
+static struct hn_strategy *create(const struct hn_search *search, struct hn_error *err)
 {
     (void)err;
     struct hn_strategy *strategy = hn_need(1, sizeof *strategy);
@@ -69,8 +68,7 @@ static enum hn_status create(const struct hn_search *search, struct hn_strategy 
     if (strategy->patience < LEAST_PATIENCE)
         strategy->patience = LEAST_PATIENCE;
     strategy->seed_count = hn_seeds(search, SEEDS, strategy->seeds);
-    *out = strategy;
-    return HN_OK;
+    return strategy;
 }
 
 static void destroy(struct hn_strategy *strategy)

@@ -280,10 +280,10 @@ static enum hn_status search_with_strategy(struct drive *drive, uint16_t *choice
                                     .look_ahead = options->look_ahead,
                                     .priors = priors != NULL ? priors->items : NULL,
                                     .prior_count = priors != NULL ? priors->count : 0};
-    enum hn_status status = options->strategy->create(&given, &drive->strategy, err);
-    if (status != HN_OK)
-        return status;
-    status = search(drive, choice, err);
+    drive->strategy = options->strategy->create(&given, err);
+    if (drive->strategy == NULL)
+        return err->status;
+    enum hn_status status = search(drive, choice, err);
     options->strategy->destroy(drive->strategy);
     return status;
 }
