@@ -40,6 +40,7 @@ class Report(hone.Case):
         best = tuning["rows"][tuning["best"]]
         self.assertEqual((best["point"], best["timing"]["median_us"]), ({"BLOCK": "128", "ITEMS": "2", "LOAD": "ldg"}, 10))
         self.assertEqual(self.data()["tunings"], [tuning])
+        self.assertEqual(self.data("saxpy", "saxpy")["tunings"], [tuning])
 
     def test_from_recordings(self):
         first = self.record()

@@ -55,6 +55,8 @@ static void gather(struct input *input, struct hn_error *err)
         add_kernel(input, NULL, err);
     for (size_t i = 0; !hn_failed(err) && i < names->count; i++) {
         const char *name = names->items[i];
+        if (hn_text_is_among(name, names->items, i))
+            continue; /* it is in already */
         input->in_folder = hn_is_folder(name);
         if (strchr(name, '/') != NULL || hn_ends_in(name, hn_recording_ends))
             hn_files_visit(name, hn_recording_ends, add_recording, input, err);
