@@ -137,23 +137,22 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     }
 }
 
+/* A path is no URI and no ":memory:", however it begins. */
 static int open_handle(struct hn_database *database, enum hn_database_mode mode)
 {
-    if (mode != HN_DATABASE_IMMUTABLE)
-        return sqlite3_open_v2(database->path, &database->handle,
-                               mode == HN_DATABASE_READ
-                                   ? SQLITE_OPEN_READONLY
-                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                               NULL);
-    struct hn_text uri = {0}; /* with the path escaped as URIs demand */
-    hn_text_append(&uri, "file:");
+    bool is_uri = mode == HN_DATABASE_IMMUTABLE;
+    int flags = is_uri                     ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+                : mode == HN_DATABASE_READ ? SQLITE_OPEN_READONLY
+                                           : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    struct hn_text name = {0}; /* with the path escaped as URIs demand */
+    hn_text_printf(&name, "%s%s", is_uri ? "file:" : "", database->path[0] == '/' ? "" : "./");
     for (const char *c = database->path; *c != '\0'; c++)
-        hn_text_printf(&uri, strchr("%?#", *c) != NULL ? "%%%02X" : "%c", (unsigned char)*c);
-    hn_text_append(&uri, "?immutable=1");
-    int code = uri.failed ? SQLITE_NOMEM
-                          : sqlite3_open_v2(uri.data, &database->handle,
-                                            SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-    hn_text_finish(&uri);
+        hn_text_printf(&name, is_uri && strchr("%?#", *c) != NULL ? "%%%02X" : "%c",
+                       (unsigned char)*c);
+    hn_text_append(&name, is_uri ? "?immutable=1" : "");
+    int code =
+        name.failed ? SQLITE_NOMEM : sqlite3_open_v2(name.data, &database->handle, flags, NULL);
+    hn_text_finish(&name);
     return code;
 }
 
@@ -262,8 +261,7 @@ static void roll_back(struct hn_database *database, struct hn_error *err)
         SQLITE_READONLY_ROLLBACK)
         return;
     sqlite3_close(database->handle);
-    int code = sqlite3_open_v2(database->path, &database->handle, SQLITE_OPEN_READWRITE, NULL);
-    set_up(database, code, err);
+    set_up(database, open_handle(database, HN_DATABASE_WRITE), err);
     hn_database_run(database, "PRAGMA query_only = ON", err);
 }
 

@@ -100,6 +100,12 @@ class Cache(hone.Case):
         self.assertIn("saxpy", self.hone("cache", "list", "--cache", path).stdout)
         self.assertIn("is no regular file", self.simulate("--cache", self.folder, expect=1).stderr)
 
+    def test_a_path_is_no_uri(self):
+        for path in "file:a.db", ":memory:", "b?mode=ro.db":
+            self.simulate("--cache", path)
+            self.assertTrue((self.folder / path).is_file())
+            self.assertIn("saxpy", self.hone("cache", "list", "--cache", path).stdout)
+
     def test_the_option_comes_before_the_environment(self):
         for options, own, data, expected in ((["--cache", "my.db"], "/h.db", "/x", "my.db"), ([], "/h.db", "/x", "/h.db"),
                                              ([], "", "/x", "/x/hone/hone.db"), ([], "", "", "/nowhere/.cache/hone/hone.db"),
