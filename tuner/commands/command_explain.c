@@ -66,10 +66,9 @@ static void count_point(struct hn_task *task, struct hn_workers *workers, struct
         .points = point,
         .point_count = 1,
     };
-    struct hn_backend *backend = NULL;
+    struct hn_backend *backend = hn_backend_live(task, workers, &live, err);
     struct hn_session *session = NULL;
-    if (hn_backend_live(task, workers, &live, &backend, err) == HN_OK &&
-        hn_session_create(backend, store, &options, &session, err) == HN_OK &&
+    if (backend != NULL && hn_session_create(backend, store, &options, &session, err) == HN_OK &&
         hn_session_run(session, NULL, NULL, err) == HN_OK &&
         hn_session_state(session)->no_counters[0] != '\0')
         fprintf(stderr, "hone: no counters: %s\n", hn_session_state(session)->no_counters);

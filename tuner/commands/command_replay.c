@@ -288,15 +288,14 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     struct hn_given *given = replay->given;
     const struct hn_options *options = given->options;
     struct hn_task task;
-    struct hn_backend *backend = NULL;
     struct hn_tuned restricted;
     struct best best = {.count = 0};
     char line[HN_FOLLOW_UP_SIZE];
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
                      &task, err) != HN_OK)
         return;
-    hn_backend_live(&task, given->workers, &(struct hn_live_options){.seed = options->search.seed},
-                    &backend, err);
+    const struct hn_live_options live = {.seed = options->search.seed};
+    struct hn_backend *backend = hn_backend_live(&task, given->workers, &live, err);
     const struct hn_tuned *tuned = hn_failed(err) ? NULL : find_tuned(replay, &task);
     if (tuned != NULL && given->config->restricted) {
         load_best(given->store, tuned, task.space, &best, err);
@@ -437,7 +436,7 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
             .seed = given->options->search.seed,
             .ahead = {.points = best.points, .count = best.count, .complete = true}};
         if (!hn_failed(err) &&
-            hn_backend_live(&task, given->workers, &live, &backend, err) == HN_OK) {
+            (backend = hn_backend_live(&task, given->workers, &live, err)) != NULL) {
             replay->device = task.identity.device;
             if (!hn_identity_equal(&tuned->identity, &task.identity))
                 replay->passed++;

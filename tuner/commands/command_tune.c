@@ -97,17 +97,14 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
                                        struct hn_error *err)
 {
     struct hn_points_ahead ahead;
-    struct hn_backend *backend = NULL;
-    if (search->tune->options->simulate != NULL) {
-        hn_backend_simulated(task, search->tune->options->simulate, &backend, err);
-        return backend;
-    }
+    if (search->tune->options->simulate != NULL)
+        return hn_backend_simulated(task, search->tune->options->simulate, err);
     if (task->config->run != NULL) {
         const struct hn_workers_options workers = hn_workers_of(search->tune->options, 0);
         struct hn_device device;
-        if (hn_find_gpu(workers.device, &device, err) == HN_OK)
-            hn_backend_programs(task, &device, &workers, &backend, err);
-        return backend;
+        return hn_find_gpu(workers.device, &device, err) == HN_OK
+                   ? hn_backend_programs(task, &device, &workers, err)
+                   : NULL;
     }
     if (hn_points_ahead_make(&ahead, task, search->store, session,
                              4 * (size_t)hn_workers_of(search->tune->options, 0).jobs,
@@ -119,7 +116,7 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
         .any_order = !search->tune->search.strategy->needs_feedback,
         .ahead = ahead,
     };
-    hn_backend_live(task, search->workers, &live, &backend, err);
+    struct hn_backend *backend = hn_backend_live(task, search->workers, &live, err);
     hn_points_ahead_finish(&ahead);
     return backend;
 }

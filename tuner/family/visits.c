@@ -101,8 +101,9 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
     if (strcmp(visit->task.template.hash.hex, measuring->template.hash.hex) != 0)
         hn_fail(err, HN_ERUN, "%s changed while the family was tuned; run again",
                 config->plan->template_path);
-    else if (hn_backend_live(&visit->task, options->workers, &live, &visit->backend, err) ==
-             HN_OK) {
+    else
+        visit->backend = hn_backend_live(&visit->task, options->workers, &live, err);
+    if (visit->backend != NULL) {
         snprintf(measuring->nvrtc, sizeof measuring->nvrtc, "%s", visit->task.version.nvrtc);
         own.look_ahead = options->search.look_ahead;
         if (options->search.budget_count > 0) {

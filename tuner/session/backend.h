@@ -165,19 +165,17 @@ struct hn_live_options {
 
 struct hn_workers;
 
-/* Borrows the workers, for one backend at a time. */
-enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers, const struct hn_live_options *options,
-                               struct hn_backend **backend, struct hn_error *err);
+/* Borrows the workers, for one backend at a time. NULL, as from the others: err says why. */
+struct hn_backend *hn_backend_live(struct hn_task *task, struct hn_workers *workers,
+                                   const struct hn_live_options *options, struct hn_error *err);
 
 struct hn_workers_options;
 /* Of a config that measures a program, which is built and run here, with that GPU; jobs and limits are as those of workers. */
-enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device *device,
-                                   const struct hn_workers_options *options, struct hn_backend **backend,
-                                   struct hn_error *err);
+struct hn_backend *hn_backend_programs(struct hn_task *task, const struct hn_device *device,
+                                       const struct hn_workers_options *options, struct hn_error *err);
 
 /* path: as of hn_find_recording. HN_ECONFIG when it covers less than 95% of the space. */
-enum hn_status hn_backend_simulated(struct hn_task *task, const char *path, struct hn_backend **backend,
-                                    struct hn_error *err);
+struct hn_backend *hn_backend_simulated(struct hn_task *task, const char *path, struct hn_error *err);
 
 /* path: a recording, or a folder of them, of which the one of this kernel, problem and regime is taken; origin: its file. HN_ERUN
  * when there is none, HN_ECONFIG when the file is of another. */

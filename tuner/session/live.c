@@ -694,9 +694,8 @@ static const struct hn_backend_kind live_kind = {
     .usage = usage,
 };
 
-enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
-                               const struct hn_live_options *options, struct hn_backend **backend,
-                               struct hn_error *err)
+struct hn_backend *hn_backend_live(struct hn_task *task, struct hn_workers *workers,
+                                   const struct hn_live_options *options, struct hn_error *err)
 {
     char nvrtc[16], architecture[16];
     hn_error_init(err);
@@ -740,9 +739,8 @@ enum hn_status hn_backend_live(struct hn_task *task, struct hn_workers *workers,
     }
     if (hn_failed(err)) {
         close_live(&live->base);
-        return err->status;
+        return NULL;
     }
     hn_task_set_device(task, &live->base.device.identity, live->base.device.driver, nvrtc);
-    *backend = &live->base;
-    return HN_OK;
+    return &live->base;
 }

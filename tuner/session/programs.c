@@ -647,9 +647,9 @@ static const struct hn_backend_kind programs_kind = {
     .usage = usage,
 };
 
-enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device *device,
-                                   const struct hn_workers_options *options,
-                                   struct hn_backend **backend, struct hn_error *err)
+struct hn_backend *hn_backend_programs(struct hn_task *task, const struct hn_device *device,
+                                       const struct hn_workers_options *options,
+                                       struct hn_error *err)
 {
     const struct hn_yaml *run = task->config->run;
     const struct hn_yaml *regex = hn_yaml_get(hn_yaml_get(run, "time"), "regex");
@@ -672,9 +672,9 @@ enum hn_status hn_backend_programs(struct hn_task *task, const struct hn_device 
     if (wrong != 0) {
         regerror(wrong, &programs->regex, reason, sizeof reason);
         close_programs(&programs->base);
-        return hn_fail(err, HN_ECONFIG, "%s: run: regex '%s': %s", task->config->path, regex->text,
-                       reason);
+        hn_fail(err, HN_ECONFIG, "%s: run: regex '%s': %s", task->config->path, regex->text,
+                reason);
+        return NULL;
     }
-    *backend = &programs->base;
-    return HN_OK;
+    return &programs->base;
 }

@@ -262,8 +262,8 @@ static void set_version(struct simulated *simulated)
     memcpy(task->version.plan_hash, own.plan_hash, sizeof own.plan_hash);
 }
 
-enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
-                                    struct hn_backend **backend, struct hn_error *err)
+struct hn_backend *hn_backend_simulated(struct hn_task *task, const char *path,
+                                        struct hn_error *err)
 {
     struct simulated *simulated = hn_need(1, sizeof *simulated);
     char architecture[16];
@@ -272,7 +272,7 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
     if (hn_find_recording(task, path, &simulated->recording, &simulated->base.origin, err) !=
         HN_OK) {
         free(simulated);
-        return err->status;
+        return NULL;
     }
     index_points(simulated, path, err);
     /* The limits of the recorded device, as far as its architecture tells. */
@@ -284,10 +284,9 @@ enum hn_status hn_backend_simulated(struct hn_task *task, const char *path,
     device->identity = *identity;
     if (hn_failed(err)) {
         close_simulated(&simulated->base);
-        return err->status;
+        return NULL;
     }
     hn_task_set_measured(task, &simulated->recording.identity);
     set_version(simulated);
-    *backend = &simulated->base;
-    return HN_OK;
+    return &simulated->base;
 }
