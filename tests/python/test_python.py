@@ -341,6 +341,12 @@ def best_time(config: str) -> float:
                                                 {"B": (1, 2), "W": "row", "F": numpy.array([True, False])}),
                          ["-p", "a=true", "-p", "b=row", "-p", "c=0.5", "-s", "B=1,2", "-s", "W=row", "-s", "F=true,false"])
 
+        for keywords, message in (({"problem": [{"n": 64}]}, r"problem: found \[\{'n': 64\}\], expected a dict"),
+                                  ({"restrict": "BLOCK=128"}, "restrict: found 'BLOCK=128', expected a dict"),
+                                  ({"options": "--full -q"}, r"options: found '--full -q', expected a list of words, as \['--full', '-q'\]")):
+            with self.assertRaisesRegex(TypeError, message):
+                hone.tune(self.config, progress=False, **keywords)
+
     def test_records_that_lack_numbers(self):
         from hone import _results
         table = _results.columns([{"point": {"A": 1}, "outcome": "ok", "metrics": {"m": {"real": "inf"}},

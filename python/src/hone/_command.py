@@ -35,6 +35,9 @@ def text_of(value: Value) -> str:
 def space_options(problem: Optional[Mapping[str, Value]], restrict: Optional[Mapping[str, Any]]) -> list[str]:
     """-p NAME=VALUE and -s NAME=VALUE,VALUE."""
     words = []
+    for what, given in (("problem", problem), ("restrict", restrict)):
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"{what}: found {given!r:.80}, expected a dict of names to values")
     for name, value in (problem or {}).items():
         words += ["-p", f"{name}={text_of(value)}"]
     for name, values in (restrict or {}).items():
@@ -52,6 +55,13 @@ def options(**values: Any) -> list[str]:
             words.append(option)
         elif value is not None and value is not False:
             words += [option, os.fspath(value) if isinstance(value, os.PathLike) else text_of(value)]
+    return words
+
+
+def further_options(words: Sequence[str]) -> Sequence[str]:
+    """A string is a sequence of strings, too."""
+    if isinstance(words, str):
+        raise TypeError(f"options: found {words!r:.80}, expected a list of words, as {words.split()!r:.80}")
     return words
 
 

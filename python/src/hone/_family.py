@@ -80,5 +80,6 @@ def tune_family(config: Config, *, budget: Optional[str] = None, loss: Union[Non
         loss = f"{100 * loss:.15g}%"
     with path_of(settle(config)) as path, shown(progress, of_family=True) as tell:
         found = _command.document(["tune", "--family", str(path), "--quiet", *place, *_command.options(
-            budget=budget, loss=loss, held_out=held_out, seed=seed, regime=regime, device=device, jobs=jobs), *options], tell)
+            budget=budget, loss=loss, held_out=held_out, seed=seed, regime=regime, device=device, jobs=jobs),
+                                            *_command.further_options(options)], tell)
     return Family(found[0], [*place, "--regime", regime or "cold"])

@@ -53,7 +53,7 @@ def tune(config: Config, *, problem: Optional[Mapping[str, Value]] = None, restr
     with path_of(settled) as path, contextlib.ExitStack() as stack:
         words = ["tune", str(path), "--quiet", *_command.space_options(problem, restrict), *place, *_command.options(
             budget=budget, strategy=strategy, full=full, stop_chance=stop_chance, seed=seed, regime=regime, simulate=simulate,
-            device=device, jobs=jobs), *options]
+            device=device, jobs=jobs), *_command.further_options(options)]
         if reference is not None:
             folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hone-reference-")))
             words += compute(reference, path, problem, seed, folder)
