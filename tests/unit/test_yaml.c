@@ -108,6 +108,8 @@ static void refuse_text(const char *text, const char *message)
 /* Beside tests/data/config/bad/configs.txt, which is text and has no tags of its own. */
 TEST(what_is_no_plain_tree_is_refused)
 {
+    refuse_text("a: &a {b: 1}\nc: {<<: *a}\n",
+                "t.yaml:2:5: found '<<': mappings are not merged here; write its keys");
     refuse_text("a: !shape 1\n", "t.yaml:1:4: found tag '!shape'; tags are not used here");
     refuse_text("a: \"x\\0y\"\n", "t.yaml:1:4: found a NUL character, expected text");
     refuse("a: \xff\n", 5, "t.yaml: not YAML text: invalid leading UTF-8 octet at byte 3");

@@ -142,6 +142,8 @@ static void check_key(struct loader *loader, const struct hn_yaml *mapping,
                 hn_yaml_kind_names[key->kind]);
     else if (mapping->count >= MAPPING_KEYS)
         fail_at(loader, line, column, "more than %d keys in a mapping", MAPPING_KEYS);
+    else if (strcmp(key->text, "<<") == 0)
+        fail_at(loader, line, column, "found '<<': mappings are not merged here; write its keys");
     else if (earlier != NULL)
         fail_at(loader, line, column, "key '%s' is given twice, first on line %d", key->text,
                 earlier->key->line);
