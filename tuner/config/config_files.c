@@ -14,14 +14,14 @@
 #include "runtime/plan/option_list.h"
 #include "tuner/config/config_parts.h"
 
-enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem,
-                                    struct hn_error *err)
+void hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
     struct hn_value *values = NULL;
     struct hn_plan_files files;
     struct hn_error reason = {0};
-    enum hn_status status = HN_OK;
+    if (hn_failed(err))
+        return;
     if (hn_plan_list_files(plan, &config->problems[problem], &files, &reason) == HN_OK)
         hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, &reason);
     for (size_t i = 0; i < files.count && !hn_failed(&reason); i++) {
@@ -33,14 +33,13 @@ enum hn_status hn_config_check_data(const struct hn_config *config, size_t probl
                               (uint64_t)count * argument->lanes, &stream, &reason) == HN_OK)
             fclose(stream);
         else
-            status = hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path,
-                             argument->name, reason.message);
+            hn_fail(err, HN_ECONFIG, "%s: argument '%s': %.3000s", config->path, argument->name,
+                    reason.message);
     }
-    if (status == HN_OK && hn_failed(&reason))
-        status = hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message);
+    if (!hn_failed(err) && hn_failed(&reason))
+        hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message);
     hn_plan_files_finish(&files);
     free(values);
-    return status;
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
@@ -180,19 +179,16 @@ char *hn_config_find_unused(const struct hn_config *config)
 }
 
 /* The hash of all files that arguments are filled from and compared with, after the plan's. */
-static enum hn_status add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                    struct hn_hash *hash, struct hn_error *err)
+static void add_data_hash(const struct hn_plan *plan, const struct hn_bindings *problem,
+                          struct hn_hash *hash, struct hn_error *err)
 {
     struct hn_hash own;
     struct hn_plan_files files;
-    enum hn_status status = hn_plan_list_files(plan, problem, &files, err);
-    for (size_t i = 0; i < files.count && status == HN_OK; i++) {
-        status = hn_data_file_hash(files.items[i].path, &own, err);
-        if (status == HN_OK)
+    hn_plan_list_files(plan, problem, &files, err);
+    for (size_t i = 0; i < files.count && !hn_failed(err); i++)
+        if (hn_data_file_hash(files.items[i].path, &own, err) == HN_OK)
             *hash = hn_hash_join(hash, &own);
-    }
     hn_plan_files_finish(&files);
-    return status;
 }
 
 /* A program that reads the numbers of words, and none of them by its name, is another one where the
@@ -219,36 +215,33 @@ static void add_words_hash(const struct hn_plan *plan, const struct hn_template 
     }
 }
 
-static enum hn_status make_version(const struct hn_plan *plan, const struct hn_bindings *problem,
-                                   const struct hn_template *template,
-                                   const struct hn_template *reference, struct hn_version *version,
-                                   struct hn_error *err)
+static void make_version(const struct hn_plan *plan, const struct hn_bindings *problem,
+                         const struct hn_template *template, const struct hn_template *reference,
+                         struct hn_version *version, struct hn_error *err)
 {
     struct hn_hash plan_hash = hn_plan_hash(plan);
     if (reference->files != NULL)
         plan_hash = hn_hash_join(&plan_hash, &reference->hash);
     add_words_hash(plan, template, &plan_hash);
-    enum hn_status status = add_data_hash(plan, problem, &plan_hash, err);
+    add_data_hash(plan, problem, &plan_hash, err);
     struct hn_hash options = hn_plan_options_hash(plan);
     memcpy(version->template_hash, template->hash.hex, sizeof options.hex);
     memcpy(version->options_hash, options.hex, sizeof options.hex);
     memcpy(version->plan_hash, plan_hash.hex, sizeof options.hex);
     version->protocol = HN_MEASURING_PROTOCOL;
-    return status;
 }
 
-enum hn_status hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
-                                        const struct hn_bindings *problem,
-                                        struct hn_template *template, struct hn_template *reference,
-                                        struct hn_version *version, struct hn_error *err)
+void hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
+                              const struct hn_bindings *problem, struct hn_template *template,
+                              struct hn_template *reference, struct hn_version *version,
+                              struct hn_error *err)
 {
-    if (hn_config_check_files(config, err) == HN_OK &&
+    if (!hn_failed(err) && hn_config_check_files(config, err) == HN_OK &&
         hn_template_load(plan->template_path, template, plan, err) == HN_OK &&
         plan->reference.kind == HN_REFERENCE_TEMPLATE)
         hn_template_load(plan->reference.template_path, reference, plan, err);
     if (!hn_failed(err) && version != NULL)
         make_version(plan, problem, template, reference, version, err);
-    return err->status;
 }
 
 enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
@@ -263,7 +256,7 @@ enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn
     check_entries(config, &reference, &plan->reference.step, reference.files != NULL, err);
     hn_template_finish(&template);
     hn_template_finish(&reference);
-    for (size_t i = 0; i < config->problem_count && !hn_failed(err); i++)
+    for (size_t i = 0; i < config->problem_count; i++)
         hn_config_check_data(config, i, err);
     return err->status;
 }
@@ -284,8 +277,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     problem = is_of_config ? problem : first;
     hn_config_make_plan(config, problem, &own, err);
     const struct hn_plan *plan = own != NULL ? own : config->plan;
-    if (!hn_failed(err))
-        hn_config_load_templates(config, plan, problem, &template, &reference, &kept->version, err);
+    hn_config_load_templates(config, plan, problem, &template, &reference, &kept->version, err);
     if (!hn_failed(err)) {
         kept->plan = (struct hn_stored_plan){hn_needed(hn_plan_to_json(plan)), template.files,
                                              template.file_count};

@@ -10,8 +10,8 @@
 
 /* That there is a template, and that it and the reference's can be read. HN_ECONFIG. */
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err);
-/* That data files hold what a problem asks for. HN_ECONFIG. */
-enum hn_status hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
+/* That data files hold what a problem asks for. HN_ECONFIG. Sticky. */
+void hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err);
 /* That what a config names is there: template and reference with their quoted includes, the name of each entry in their
  * text, and in the data files what each problem asks for. Nothing is compiled. A config that describes a space only
  * passes. HN_ECONFIG. */
@@ -49,9 +49,9 @@ void hn_config_mark_tuned(const struct hn_config *config, struct hn_store *store
 void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list);
 
 /* The templates of a plan of the config, none yet, the reference's where it names one, and the hashes by which a version (NULL: nobody asks)
- * knows plan, options, templates and data. The caller finishes both, whatever comes of it. HN_ECONFIG. */
-enum hn_status hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
-                                        const struct hn_bindings *problem, struct hn_template *template,
-                                        struct hn_template *reference, struct hn_version *version, struct hn_error *err);
+ * knows plan, options, templates and data. The caller finishes both, whatever comes of it. HN_ECONFIG. Sticky. */
+void hn_config_load_templates(const struct hn_config *config, const struct hn_plan *plan,
+                              const struct hn_bindings *problem, struct hn_template *template,
+                              struct hn_template *reference, struct hn_version *version, struct hn_error *err);
 
 #endif

@@ -42,12 +42,10 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
     hn_config_make_plan(config, task->problem, &task->own_plan, err);
     if (task->own_plan != NULL)
         task->plan = task->own_plan;
-    if (!hn_failed(err) && purpose != HN_TASK_COMPILES)
+    if (purpose != HN_TASK_COMPILES)
         hn_config_check_data(config, problem, err);
-    if (!hn_failed(err))
-        hn_config_load_templates(config, task->plan, task->problem, &task->template,
-                                 &task->reference,
-                                 purpose != HN_TASK_COMPILES ? &task->version : NULL, err);
+    hn_config_load_templates(config, task->plan, task->problem, &task->template, &task->reference,
+                             purpose != HN_TASK_COMPILES ? &task->version : NULL, err);
     if (!hn_failed(err) &&
         hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err) == HN_OK)
         hn_config_default_point(config, task->space, &task->start);
