@@ -157,7 +157,8 @@ static void draft_source(struct init *init, struct hn_error *err)
     struct hn_draft draft = {.unit = &unit, .capture = init->capture};
     if (hn_unit_read(init->path, &unit, err) == HN_OK)
         draft.kernel = choose(init, &unit, err);
-    if (draft.kernel != NULL && hn_draft_make(&draft, err) == HN_OK) {
+    if (draft.kernel != NULL) {
+        hn_draft_make(&draft);
         name_files(init, draft.name, err);
         draft.template = init->template;
         draft.output = init->output;

@@ -291,7 +291,7 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool inner =
             known && !inside && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         closing += hn_at(unit, i, "<");
-        closing -= hn_at(unit, i, ">");
+        closing -= hn_at(unit, i, ">") + 2 * hn_at(unit, i, ">>");
         draft->instances_are_known &= known;
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, apart ? " " : "", inner ? own->space : "",
                              !known   ? open
@@ -628,7 +628,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
 
 /* The last pointer that is not const, but only read by name, may be written where that does not
  * show of any. */
-static void add_arguments(struct hn_draft *draft, struct hn_error *err)
+static void add_arguments(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     size_t last = SIZE_MAX;
@@ -643,14 +643,11 @@ static void add_arguments(struct hn_draft *draft, struct hn_error *err)
     }
     HN_EACH(argument, draft->arguments)
         written |= argument->role != HN_DRAFT_INPUT;
-    if (!written && last == SIZE_MAX) {
-        hn_fail(err, HN_ECONFIG,
-                "%s: kernel '%s' has no argument that it could write to; write one that is passed "
-                "its results, which are compared",
-                draft->unit->path, kernel->name);
-    } else if (!written) {
+    if (!written && last != SIZE_MAX) {
         draft->arguments.items[last].role = HN_DRAFT_INOUT;
         draft->arguments.items[last].todo = open_role;
+    } else if (!written) {
+        HN_DRAFT_NOTE(draft, "unwritten", "it is");
     }
 }
 
@@ -679,7 +676,7 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
     struct passed passed = passed_as(draft, declared);
     for (size_t i = 0; i < declared->fields.count && has_fields(draft, declared); i++)
         add_size(draft, &declared->fields.items[i]);
-    if (passed.as != SCALAR || !hn_is_like(passed.type, "whole") ||
+    if (passed.as != SCALAR || !passed.type_is_known || !hn_is_like(passed.type, "whole") ||
         hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
         return;
     /* Or a free name where configs mean something by it. */
@@ -745,7 +742,7 @@ int64_t hn_draft_number(const struct hn_draft *draft, const char *text, enum hn_
     return known && value.type == HN_INTEGER ? value.integer : INT64_MIN;
 }
 
-enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
+void hn_draft_make(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_unit *unit = draft->unit;
@@ -766,7 +763,7 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
     choose_declared(draft, false, false);
     choose_declared(draft, false, true);
     hn_draft_read_launch(draft);
-    add_arguments(draft, err);
+    add_arguments(draft);
     if (unit->absent[0] != '\0')
         draft->template_todo =
             HN_DRAFT_LINE(draft, "put beside it, or in a folder of -I:%s", unit->absent);
@@ -781,7 +778,6 @@ enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err)
                        : draft->block_is_known ? "block_known"
                                                : "guessed";
     HN_DRAFT_NOTE(draft, part, "it is");
-    return err->status;
 }
 
 void hn_draft_finish(struct hn_draft *draft)

@@ -78,8 +78,8 @@ struct hn_draft {
     const char *elements;                     /* of a buffer of which nothing else is known */
 };
 
-/* Of the kernel that it has, with its unit. HN_ECONFIG: a kernel that writes to no argument. To be finished all the same. */
-enum hn_status hn_draft_make(struct hn_draft *draft, struct hn_error *err);
+/* Of the kernel that it has, with its unit. */
+void hn_draft_make(struct hn_draft *draft);
 /* Sets what its capture tells; the contents go to files beside the output. HN_ECONFIG: it has other parameters. */
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 /* Its unit, too. */

@@ -779,7 +779,6 @@ void hn_draft_read_launch(struct hn_draft *draft)
         split(draft->unit, hn_inside(draft->unit, i + 1), &bounds, 1);
     draft->bounds = hn_draft_translate(draft, bounds);
     read_passed(draft);
-    read_passed(draft); /* one may be made of another */
     bool sized, taken = take_block(draft, &sized);
     if (!taken)
         guess_block(draft);

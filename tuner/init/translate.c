@@ -112,7 +112,7 @@ static const char *simplify(struct hn_unit *unit, const char *text)
 static const char *call(const struct translation *translation, size_t at, struct hn_tokens given)
 {
     struct hn_unit *unit = translation->draft->unit;
-    struct translation inner = *translation;
+    struct translation inner = {.draft = translation->draft, .depth = translation->depth};
     const char *name = hn_text_at(unit, at);
     const struct hn_meaning *meaning = HN_MEANING(unit, at);
     struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
@@ -122,7 +122,6 @@ static const char *call(const struct translation *translation, size_t at, struct
     if (strcmp(name, "sizeof") == 0 &&
         hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
         return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
-    memset(inner.names, 0, sizeof inner.names);
     for (; count < MOST_GIVEN && hn_next(unit, ",", &given, &item); count++) {
         inner.values[count] = translate(translation, item);
         if (inner.values[count] == NULL)
@@ -152,13 +151,12 @@ static const char *call(const struct translation *translation, size_t at, struct
 static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
     const struct hn_meaning *meaning = hn_unit_meaning(translation->draft->unit, name, at);
-    struct translation inner = *translation;
-    for (size_t i = 0; i < MOST_GIVEN && inner.names[i] != NULL; i++)
-        if (strcmp(inner.names[i], name) == 0)
-            return inner.values[i];
+    struct translation inner = {.draft = translation->draft, .depth = translation->depth};
+    for (size_t i = 0; i < MOST_GIVEN && translation->names[i] != NULL; i++)
+        if (strcmp(translation->names[i], name) == 0)
+            return translation->values[i];
     bool count = strcmp(name, "argc") == 0; /* programs are run without arguments */
     const char *value = count ? "1" : hn_draft_known(translation->draft, name, at);
-    memset(inner.names, 0, sizeof inner.names);
     if (value == NULL && meaning != NULL && inner.depth++ < DEEPEST)
         value = translate(&inner, meaning->body);
     return value;

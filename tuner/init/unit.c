@@ -279,9 +279,10 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
  * "run<128>(x)" is 128, or what N is preset to; "op" is that of "float (*op)(int)". */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
-                       struct hn_tokens scope)
+                       struct hn_tokens scope, bool class)
 {
     struct hn_tokens list = {0, 0}, parameter, given;
+    bool several = false;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin)) {
         const char *before = hn_text_at(unit, i - 1);
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
@@ -290,9 +291,12 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         /* "void run(float *x);" declares it. */
         bool declared = call && hn_text_is_word(before) && strcmp(before, "return") != 0 &&
                         strcmp(before, "else") != 0;
-        if (list.begin >= list.end && (i < scope.begin || i >= scope.end) &&
-            hn_at(unit, at, open) && !declared)
-            list = hn_inside(unit, at);
+        if ((i >= scope.begin && i < scope.end) || !hn_at(unit, at, open) || declared)
+            continue;
+        /* Of a class that is given different ones the first may be another. */
+        several |= class && list.begin < list.end &&
+                   strcmp(hn_unit_text(unit, list), hn_unit_text(unit, hn_inside(unit, at))) != 0;
+        list = list.begin < list.end ? list : hn_inside(unit, at);
     }
     while (hn_next(unit, ",", &parameters, &parameter)) {
         size_t equals = hn_find(unit, parameter, "=");
@@ -302,6 +306,8 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
             given = (struct hn_tokens){end + 1, parameter.end};
         if (hn_at(unit, end - 1, "...")) /* all that are left */
             given.end = list.end;
+        if (several)
+            given = (struct hn_tokens){0, 0};
         *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
             .name = hn_text_at(unit, name), .body = given, .scope = scope, .given = true};
     }
@@ -339,7 +345,7 @@ static void read_macros(struct reading *reading)
             .guarded = guard[depth] != NULL && body < end};
         *HN_GROW(unit, unit->functions) = (struct hn_function){.body = {body, end}, .device = true};
         if (takes)
-            read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end});
+            read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end}, false);
     }
 }
 
@@ -708,9 +714,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
                                 .parameters = hn_inside(unit, head.end + 1)};
     reading->function = (struct hn_tokens){head.end, whole.end};
     if (!device && cursor.kind == CXCursor_FunctionTemplate)
-        read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function);
+        read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function, false);
     if (!kernel && !device)
-        read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function);
+        read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function, false);
     struct hn_kernel *read = kernel ? HN_GROW(unit, unit->kernels) : NULL;
     if (kernel) {
         read->name = name_of(reading, cursor);
@@ -756,7 +762,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     const struct hn_tokens whole = extent_of(reading, cursor);
     if (kind == CXCursor_ClassTemplate && !local)
         read_given(reading->unit, "<", hn_inside(reading->unit, whole.begin + 1),
-                   (struct hn_tokens){place, whole.end});
+                   (struct hn_tokens){place, whole.end}, true);
     bool record = kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl ||
                   kind == CXCursor_EnumDecl || kind == CXCursor_ClassTemplate;
     bool alias = kind == CXCursor_TypeAliasDecl;
