@@ -44,8 +44,10 @@ static void make_folders(const char *path, struct hn_error *err)
     for (; end != NULL && !hn_failed(err); end = strchr(end + 1, '/')) {
         *end = '\0';
         if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-            hn_fail(err, HN_ERUN, "the folder '%s' of the cache cannot be made: %s", folder,
-                    strerror(errno));
+            hn_fail(err, HN_ERUN,
+                    "the folder '%s' of the cache cannot be made: %s; --cache FILE or HONE_CACHE "
+                    "names another place",
+                    folder, strerror(errno));
         *end = '/';
     }
     free(folder);

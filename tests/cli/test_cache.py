@@ -31,7 +31,7 @@ class Cache(hone.Case):
         self.assertEqual(result.stderr, f"hone: cache '{path}' cannot be opened: Not a directory\n")
         result = self.simulate("--cache", "/proc/nowhere/hone.db", expect=1)
         self.assertEqual(result.stderr, "hone: the folder '/proc/nowhere' of the cache cannot be made: No such file or "
-                         "directory\n")
+                         "directory; --cache FILE or HONE_CACHE names another place\n")
 
     @unittest.skipIf(os.geteuid() == 0, "root may write everywhere")
     def test_read_only_folder(self):
