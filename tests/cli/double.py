@@ -67,7 +67,7 @@ class Case(hone.Case):
         text = self.config.read_text()
         for old, new in (("{powers_of_two: [32, 1024]}", f"{{range: [1, {block}], step: 1}}"),
                          ("[1, 2, 4, 8]", f"{{range: [1, {items}], step: 1}}"),
-                         ("{n: 65536}", f"{{n: {n}}}"), ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 0}")):
+                         ("{n: 24576}", f"{{n: {n}}}"), ("{BLOCK: 128, ITEMS: 1, FAULT: 0}", "{BLOCK: 1, ITEMS: 1, FAULT: 0}")):
             self.assertIn(old, text)
             text = text.replace(old, new, 1)
         self.config.write_text(text)

@@ -77,7 +77,7 @@ class Budget(double.Case):
 
     def test_each_problem_has_its_own(self):
         self.plant(20)
-        self.spoil(self.config, "problem: {n: 65536}", "problem: [{n: 65536}, {n: 32768}]")
+        self.spoil(self.config, "problem: {n: 24576}", "problem: [{n: 24576}, {n: 32768}]")
         tunings, _ = self.tune_within(5)
         self.assertEqual(len(tunings), 2)
         for tuning in tunings:

@@ -192,7 +192,7 @@ class Commands(double.Case):
         """The double's config, under another name, with a family of sizes that it has room for; its kernel has one, n."""
         text = text.replace("N:", "n:").replace("2 ** 28", "2 ** 20")
         self.assertIn("family:\n", text)
-        self.spoil(self.config, "problem: {n: 65536}", text)
+        self.spoil(self.config, "problem: {n: 24576}", text)
         self.config.rename(self.folder / config)
 
     @of("cache/README.md", "Shipped recordings")

@@ -176,4 +176,4 @@ class Stale(double.Case):
         self.tune("-p", "n=128", "-s", "BLOCK=512")
         result = self.hone("export", "scale")
         self.assertIn("stale are 1 of 2 results", result.stderr)
-        self.assertRegex(result.stdout, r"if HONE_SCALE_CONFIG == \d /\* n=65536; STALE \*/")
+        self.assertRegex(result.stdout, r"if HONE_SCALE_CONFIG == \d /\* n=24576; STALE \*/")

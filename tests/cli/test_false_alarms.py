@@ -107,7 +107,7 @@ class Winners(Case):
 
     def test_on_the_double(self):
         """Every tune comes to the end of the space, whose best point is the same at both sizes."""
-        arguments = "--seconds", 30, "--seeds", 2, "--replays", 1, "--jobs", 2, f"{self.config}:n=65536:n=81920"
+        arguments = "--seconds", 30, "--seeds", 2, "--replays", 1, "--jobs", 2, f"{self.config}:n=24576:n=81920"
         self.assertRegex(self.winners(*arguments), r"^scale, 24 \| 0\.0%, 0\.0% \| 0, 0 of 2 \|  \|  \| 0\.0%, 0\.0% \| (\d\.\d\d) to \1 \| 0\.0%, 0\.0% \| \d+ s\n")
         row, = self.figure("winners")["rows"]
         self.assertEqual(row[:3], ["30 s, 2 at a time", "0.0%, 0.0%", "0, 0 of 2"])

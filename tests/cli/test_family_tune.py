@@ -23,7 +23,7 @@ BEST = {"BLOCK": 256, "FAULT": 0, "ITEMS": 4}
 class Case(double.Case):
     def setUp(self):
         super().setUp()
-        self.spoil(self.config, "problem: {n: 65536}", FAMILY)
+        self.spoil(self.config, "problem: {n: 24576}", FAMILY)
 
     def rules(self):
         return [json.loads(text) for text, in self.sql("SELECT rule FROM session WHERE rule IS NOT NULL ORDER BY id")]
@@ -269,7 +269,7 @@ int main(void)
 
     def test_a_large_space(self):
         """Of too many points to be measured at any size some are searched, then the model proposes others for each size."""
-        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.cheap_config(block=64, items=16)
         self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}}")
         said = self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "2", "--events", self.events).stderr
@@ -280,7 +280,7 @@ int main(void)
 
     def test_a_size_that_the_family_names_is_measured_again(self):
         """It is searched first, when nothing is known; what is learnt at others is measured there, too."""
-        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.cheap_config(block=64, items=16)
         self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}, sizes: [{n: 4096}]}")
         self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "-q", "--events", self.events)
@@ -291,7 +291,7 @@ int main(void)
 
     def test_a_rule_of_another_device_is_where_searches_begin(self):
         """It travels without what was measured for it."""
-        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.cheap_config(block=64, items=16)
         self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}}")
         self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "-q")
@@ -451,7 +451,7 @@ int main(void)
 
     def test_a_program_that_is_launched_in_two_ways(self):
         """Its bytes are counted once."""
-        for old, new in ((FAMILY, "problem: {n: 65536}"), ("parameters:", "parameters:\n  MORE: [0, 64]"), ("defaults: {", "defaults: {MORE: 0, "),
+        for old, new in ((FAMILY, "problem: {n: 24576}"), ("parameters:", "parameters:\n  MORE: [0, 64]"), ("defaults: {", "defaults: {MORE: 0, "),
                          ('BLOCK * ITEMS)"', 'BLOCK * ITEMS) + MORE"')):
             self.spoil(self.config, old, new)
         self.hone("tune", self.config, "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
@@ -531,7 +531,7 @@ class Refused(Case):
         self.fails(expect, "hone: " + message, "tune", *arguments)
 
     def test_a_config_without_a_family(self):
-        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.refused(f"--family: {self.config} has no 'family'; docs/families.md says how to write one", "--family", self.config)
 
     def test_a_size_that_does_not_fit_is_named(self):
@@ -565,7 +565,7 @@ class Refused(Case):
             self.misused(message, "replay", self.config, *arguments)
         replay = ["replay", "--family", self.config]
         self.fails(2, "hone: --family draws sizes of the family's: it cannot be given with --problem", *replay, "-p", "n=5")
-        self.spoil(self.config, FAMILY, "problem: {n: 65536}")
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.fails(2, f"hone: --family: {self.config} has no 'family'; docs/families.md says how to write one", *replay)
 
     def test_frozen_sizes(self):

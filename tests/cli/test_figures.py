@@ -325,9 +325,9 @@ class OnTheDouble(double.Case):
         folder, text = self.folder / "configs", self.config.read_text().replace("[32, 1024]", "[64, 128]").replace("[1, 2, 4, 8]", "[1, 2]")
         shutil.copytree(double.DATA, folder)
         (folder / "copy.yaml").write_text(text.replace("{powers_of_two: [64, 128]}", "[128]").replace("[1, 2]", "[1]"))
-        (folder / "matmul.yaml").write_text(text.replace("problem: {n: 65536}", "problem: {n: 65536, K: 32}"))
+        (folder / "matmul.yaml").write_text(text.replace("problem: {n: 24576}", "problem: {n: 24576, K: 32}"))
         sizes = "".join(f"  - {{M: {m}, N: 64, K: 8}}\n" for m in (16, 32, 64))
-        text = text.replace("problem: {n: 65536}\n", f"problem:\n{sizes}").replace("metrics:", "ladder:\n  - {BLOCK: 64}\nmetrics:")
+        text = text.replace("problem: {n: 24576}\n", f"problem:\n{sizes}").replace("metrics:", "ladder:\n  - {BLOCK: 64}\nmetrics:")
         for before, after in (("count: n", "count: M * N"), ("value: n", "value: M * N"), ("(n,", "(M * N,"), ("8 * n", "8 * M * N")):
             text = text.replace(before, after)
         (folder / "sgemm.yaml").write_text(text.replace("template: scale", "template: ../configs/scale").replace("kernel: scale", "kernel: sgemm"))

@@ -27,7 +27,7 @@ def read_npy(path):
 class Inputs(double.Case):
     def copying(self, fill):
         """y = x, where x is what the fill says and y has to be what was written of it."""
-        text = (double.DATA / "scale.yaml").read_text().replace("value: 2.5", "value: 1").replace("n: 65536", "n: 4096")
+        text = (double.DATA / "scale.yaml").read_text().replace("value: 2.5", "value: 1").replace("n: 24576", "n: 4096")
         text = text.replace("uniform(-1, 1)", fill).replace("arguments:\n", 'arguments:\n  - &w {name: w, type: float32, count: n}\n')
         text = text.replace("launch:\n", "launch:\n  arguments: [x, y, a, n]\n")
         start, end = text.index("reference:"), text.index("compare:")
@@ -171,7 +171,7 @@ class Inputs(double.Case):
                 self.assertIn(f"data file {path}: {message}\n", result.stderr)
 
     def test_several_problems_have_folders(self):
-        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [8, 16]"))
+        self.config.write_text(self.config.read_text().replace("n: 24576", "n: [8, 16]"))
         result = self.hone("inputs", self.config, "-o", "in")
         self.assertEqual(result.stdout, "in/n=8/x.npy: float32 8\nin/n=16/x.npy: float32 16\n")
         self.assertEqual(read_npy(self.folder / "in" / "n=16" / "x.npy")[1], (16,))

@@ -28,7 +28,7 @@ class Tune(double.Case):
         best = next(line for line in result.stdout.splitlines() if line.split()[:1] == ["1"])
         self.assertEqual(best.split()[-2:], ["256", "4"])
         self.assertIn("in all rows: FAULT=0\n", result.stdout)
-        self.assertIn("scale n=65536 on Hone Double, cold L2", result.stdout)
+        self.assertIn("scale n=24576 on Hone Double, cold L2", result.stdout)
         self.assertRegex(result.stdout, r"\n  \d+ ok(, \d+ slower)?  \(24 of 24 points\)\n")
         self.assertEqual(result.stderr, "")
 
@@ -91,12 +91,12 @@ class Tune(double.Case):
     def test_problem(self):
         tuned, = self.tune("-p", "n=4096", "-s", "ITEMS=4")
         self.assertEqual(tuned["problem"], {"n": 4096})
-        self.assertAlmostEqual(tuned["best"]["timing"]["median_us"], 1 + 50 * 4096 / 65536, delta=0.05)
+        self.assertAlmostEqual(tuned["best"]["timing"]["median_us"], 1 + 50 * 4096 / 24576, delta=0.05)
 
     def test_list_of_problems(self):
-        self.spoil(self.config, "{n: 65536}", "{n: [1024, 65536]}")
+        self.spoil(self.config, "{n: 24576}", "{n: [1024, 24576]}")
         first, second = self.tune("-s", "ITEMS=4")
-        self.assertEqual([first["problem"], second["problem"]], [{"n": 1024}, {"n": 65536}])
+        self.assertEqual([first["problem"], second["problem"]], [{"n": 1024}, {"n": 24576}])
         for tuned in (first, second):
             self.assertEqual(tuned["best"]["point"], BEST)
         # Each has a tuning of its own: one of them again reuses it, a third is new.
@@ -288,7 +288,7 @@ class Failures(double.Case):
 
     def test_buffers_larger_than_memory(self):
         for command in ("tune", "run"):
-            result = self.hone(command, self.config, expect=1, HONE_DOUBLE_MEMORY="700000")
+            result = self.hone(command, self.config, expect=1, HONE_DOUBLE_MEMORY="600000")
             table = result.stderr.splitlines()
             self.assertIn("hone: the buffers do not fit: ", result.stderr)
             for row in (["x", "input"], ["y", "output"], ["y", "reference"]):
@@ -374,12 +374,12 @@ class Failures(double.Case):
 class Run(double.Case):
     def test_one_point(self):
         result = self.hone("run", self.config, "-s", "BLOCK=64,ITEMS=2")
-        self.assertIn("scale n=65536: BLOCK=64,FAULT=0,ITEMS=2", result.stdout)
+        self.assertIn("scale n=24576: BLOCK=64,FAULT=0,ITEMS=2", result.stdout)
         self.assertIn("outcome      ok", result.stdout)
 
     def test_wrong_point(self):
         result = self.hone("run", self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)
-        self.assertIn("outcome      wrong_result: y[32768] is", result.stdout)
+        self.assertIn("outcome      wrong_result: y[12288] is", result.stdout)
 
 
 class Replay(double.Case):
@@ -409,7 +409,7 @@ class Replay(double.Case):
         """-s leaves a part of the points; it is no other tuning's best that holds."""
         for part, best in (("BLOCK=128", "BLOCK=128,FAULT=0,ITEMS=4"), ("BLOCK=128,256", "BLOCK=256,FAULT=0,ITEMS=4")):
             self.assertIn(f"  point     {best}\n", self.replay("-s", part).stdout)
-        self.assertIn("the cache holds no tuned scale for n=65536 (cold); `hone tune scale.yaml -s ITEMS=1`",
+        self.assertIn("the cache holds no tuned scale for n=24576 (cold); `hone tune scale.yaml -s ITEMS=1`",
                       self.hone("replay", self.config.name, "-s", "ITEMS=1", expect=3).stderr)
 
     def test_a_best_that_the_config_excludes_now(self):
@@ -429,7 +429,7 @@ class Replay(double.Case):
         result = self.replay(expect=4)
         self.assertIn("stale     the record was measured with another version: template", result.stdout)
         self.assertIn("image     compiled", result.stdout)
-        self.assertIn("verdict   WRONG: wrong_result: y[32768] is", result.stdout)
+        self.assertIn("verdict   WRONG: wrong_result: y[12288] is", result.stdout)
         self.assertIn("the replay does not hold", result.stderr)
 
     def test_stale_but_right(self):
@@ -477,7 +477,7 @@ class Replay(double.Case):
         document, = json.loads(self.replay("--json").stdout)
         now = document["now"]
         self.assertEqual(now["objective"], now["timing"]["median_us"])
-        self.assertEqual(now["metrics"], {"bytes": 524288, "gbps": 524288 / now["objective"] / 1000})
+        self.assertEqual(now["metrics"], {"bytes": 196608, "gbps": 196608 / now["objective"] / 1000})
 
     def test_one_slow_process_is_no_verdict(self):
         verdict, recorded, now = self.replayed(**self.paces(1.2))
@@ -569,7 +569,7 @@ class ReplayAll(double.Case):
     def test_confirms(self):
         self.stale()
         result = self.replay_all()
-        self.assertRegex(result.stdout, r"^scale n=65536 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
+        self.assertRegex(result.stdout, r"^scale n=24576 \(cold\): confirmed, \S+ us ±\S+ was, \S+ us ±\S+ is, ")
         self.assertIn(f"\n  origin    measured on {socket.gethostname()}\n  changed ", result.stdout)
         self.assertIn("\n  changed   driver 1.0 -> ", result.stdout)
         self.assertIn("\nlooked at 1 tuning: 1 raced again, 0 up to date already, 0 of another device, of other arguments or data, or "

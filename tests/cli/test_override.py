@@ -114,7 +114,7 @@ class Override(double.Case):
 
     def check_patch(self, before):
         said = self.hone("export", "scale", "--format", "patch", "-o", "scale.patch").stderr
-        self.assertIn("wrote scale.patch\n  for Hone Double, n=65536: ", said)
+        self.assertIn("wrote scale.patch\n  for Hone Double, n=24576: ", said)
         patch = (self.folder / "scale.patch").read_text()
         self.assertIn("--- a/scale.cu\n+++ b/scale.cu\n@@ -", patch)
         own = self.folder / "own"

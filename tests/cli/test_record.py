@@ -20,7 +20,7 @@ class Record(double.Case):
     def setUp(self):
         super().setUp()
         self.recorded = self.folder / "recorded"
-        self.file = self.recorded / "hone-double" / "scale-n-65536-hone-double-cold.json.gz"
+        self.file = self.recorded / "hone-double" / "scale-n-24576-hone-double-cold.json.gz"
         self.calls = 0
 
     def record(self, *arguments, expect=0, script=SCRIPTS / "record"):
@@ -39,21 +39,21 @@ class Record(double.Case):
 
     def test_goes_on_from_the_files(self):
         output = self.record(self.config, "-s", "ITEMS=1")
-        self.assertRegex(output, r"^scale n=65536: 6 of 6 points, [\d.]+ s; best [\d.]+ us, [\d.]+ gbps: BLOCK=")
+        self.assertRegex(output, r"^scale n=24576: 6 of 6 points, [\d.]+ s; best [\d.]+ us, [\d.]+ gbps: BLOCK=")
         self.assertEqual(len(self.rows()), 6)
         output = self.record(self.config)
-        self.assertRegex(output, r"^scale n=65536: 24 of 24 points, 6 from before, ")
+        self.assertRegex(output, r"^scale n=24576: 24 of 24 points, 6 from before, ")
         self.assertEqual(len(self.rows()), 24)
-        self.assertRegex(self.record(self.config), r"^scale n=65536: 24 of 24 points, 24 from before, ")
+        self.assertRegex(self.record(self.config), r"^scale n=24576: 24 of 24 points, 24 from before, ")
 
     def test_a_sweep_is_one_run(self):
-        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128]}"))
+        self.config.write_text(self.config.read_text().replace("{n: 24576}", "{n: [64, 128]}"))
         output = self.record(self.config, "-s", "BLOCK=64")
         self.assertRegex(output, r"^scale n=64: 4 of 4 points, [\d.]+ s for all 2; .*\nscale n=128: 4 of 4 points")
         self.assertEqual(len(list(self.file.parent.iterdir())), 2)
 
     def test_the_rule_of_a_family(self):
-        self.spoil(self.config, "problem: {n: 65536}", "family: {n: {range: [1, 1000]}}")
+        self.spoil(self.config, "problem: {n: 24576}", "family: {n: {range: [1, 1000]}}")
         self.assertIn(" for any size, ", self.record("--within", 5, "--family", self.config, "--held-out", 1))
         self.assertEqual([path.name for path in self.file.parent.iterdir()], ["scale-hone-double-cold.family.gz"])
 
@@ -68,7 +68,7 @@ class Record(double.Case):
     def test_what_is_stale_is_measured_again(self):
         archive = self.folder / "again.tar.gz"
         stale = ["--stale", "--within", 100, "--pack", archive, self.config]
-        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 65536]}"))
+        self.config.write_text(self.config.read_text().replace("{n: 24576}", "{n: [64, 24576]}"))
         self.record(self.config, "-s", "BLOCK=64")
         self.assertNotIn("points", self.record(*stale))
         with tarfile.open(archive) as packed:
@@ -79,7 +79,7 @@ class Record(double.Case):
         self.assertRegex(output, r"(?m)^scale n=64: 24 of 24 points, [\d.]+ s")
         self.assertNotIn("still stale", output)
         with tarfile.open(archive) as packed:
-            self.assertEqual(packed.getnames(), [f"hone-double/scale-n-{n}-hone-double-cold.json.gz" for n in (64, 65536)])
+            self.assertEqual(packed.getnames(), [f"hone-double/scale-n-{n}-hone-double-cold.json.gz" for n in (24576, 64)])
         self.assertEqual(len(self.rows()), 24)
         self.assertNotIn("points", self.record(*stale))
 
@@ -94,14 +94,14 @@ class Record(double.Case):
         # One compilation at a time: of several that are begun together any may end first, and is measured first.
         script.write_text((SCRIPTS / "record").read_text().replace("SEARCHED = {", "SEARCHED = {'scale': 1, ")
                           .replace('"--jobs", jobs', '"--jobs", 1'))
-        self.assertIn("scale n=65536: ", self.record("--stale", "--within", 12, self.config, script=script))
+        self.assertIn("scale n=24576: ", self.record("--stale", "--within", 12, self.config, script=script))
         # Rows are in the order of their times of day, and the best one's is that of the final race. On a busy machine one may be put off
         # that takes long to compile.
         first = [(row["BLOCK"], row["ITEMS"]) for row in list(self.rows().values())[:6]]
         self.assertGreaterEqual(sum((row["BLOCK"], row["ITEMS"]) in first for row in rows[1:4]), 2, first)
 
     def test_search_shares_the_time(self):
-        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: [64, 128, 256]}"))
+        self.config.write_text(self.config.read_text().replace("{n: 24576}", "{n: [64, 128, 256]}"))
         output = self.record("--within", 200, "--search", "--at-once", 2, self.config, "--strategy", "random")
         for n in (64, 128, 256):
             self.assertRegex(output, rf"(?m)^scale n={n}: 24 of 24 points, \d+ s; best ")

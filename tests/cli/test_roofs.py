@@ -38,7 +38,7 @@ class Roofs(double.Case):
 
     def test_explained_as_tuned(self):
         """What a warm L2 cache serves is set against that."""
-        self.spoil(self.config, "65536", "8192")
+        self.spoil(self.config, "24576", "8192")
         self.hone("tune", self.config, "--quiet", "--regime", "warm", "-s", "ITEMS=1")
         explanation, = json.loads(self.hone("explain", self.config, "--regime", "warm", "--json").stdout)
         bounds = explanation["bounds"]
@@ -160,7 +160,7 @@ class Roofs(double.Case):
         best = tuned["best"]
         self.assertEqual(best["roof"]["name"], "launch")
         self.assertAlmostEqual(best["roof"]["share"], roofs["launch_us"] / best["timing"]["median_us"])
-        self.config.write_text(self.config.read_text().replace("{n: 65536}", "{n: 4194304}"))
+        self.config.write_text(self.config.read_text().replace("{n: 24576}", "{n: 4194304}"))
         tuned, = self.tune()
         best = tuned["best"]
         self.assertEqual((best["roof"]["name"], tuned["roofs"]), ("copy", roofs))
@@ -186,7 +186,7 @@ class Roofs(double.Case):
             self.config.write_text(text)
 
     def test_what_tensor_cores_compute(self):
-        self.spoil(self.config, "metrics: {bytes: 8 * n", "metrics: {flops_bf16: 20000 * n, bytes: 8 * n")
+        self.spoil(self.config, "metrics: {bytes: 8 * n", "metrics: {flops_bf16: 50000 * n, bytes: 8 * n")
         self.hone("device", "--measure")
         self.forge("UPDATE roof SET json = json_remove(json, '$.tensor')")  # as where its kernels did not run
         printed = self.hone("tune", self.config, "--quiet").stdout

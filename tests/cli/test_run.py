@@ -27,7 +27,7 @@ class Verdict(double.Case):
         self.assertEqual((document["format"], document["kernel"], document["outcome"]), (1, "scale", "ok"))
         self.assertEqual((document["device"]["name"], document["device"]["capability"]), ("Hone Double", 90))
         self.assertEqual(set(document["versions"]), {"hone", "driver", "nvrtc", "protocol"})
-        self.assertEqual((problem["regime"], problem["problem"]), ("cold", {"n": 65536}))
+        self.assertEqual((problem["regime"], problem["problem"]), ("cold", {"n": 24576}))
         verified = problem["verified"]
         self.assertEqual((verified["kind"], verified["seeds"], verified["guard_zones"]),
                          ("verified", 2, {"bytes": 65536, "intact": True}))
@@ -55,8 +55,8 @@ class Verdict(double.Case):
 
     def test_a_default_point_for_some_problems(self):
         """It stands in for a tuned one, and a tune begins with it."""
-        self.spoil(self.config, "defaults: {", "defaults:\n  - {if: n > 60000, BLOCK: 512}\n  - {")
-        for n, block in ((65536, 512), (1000, 128)):
+        self.spoil(self.config, "defaults: {", "defaults:\n  - {if: n > 20000, BLOCK: 512}\n  - {")
+        for n, block in ((24576, 512), (1000, 128)):
             _, problem = self.judge(self.config, "-p", f"n={n}")
             self.assertEqual(problem["record"]["point"], {"BLOCK": block, "FAULT": 0, "ITEMS": 1})
         self.tune("--budget", "1", "--strategy", "random", "--events", self.events)
@@ -70,7 +70,7 @@ class Verdict(double.Case):
     def test_a_wrong_point(self):
         document, problem = self.judge(self.folder / "faults.yaml", "-s", "FAULT=4", expect=3)
         self.assertEqual(document["outcome"], "wrong_result")
-        self.assertIn("y[32768] is", document["message"])
+        self.assertIn("y[12288] is", document["message"])
         self.assertEqual((problem["verified"]["seeds"], problem["verified"]["guard_zones"]["intact"]), (0, None))
         self.assert_no_speedup(problem, "the variant is not valid")
         for fault, said in ((4, self.assertNotIn), (0, self.assertIn)):  # a wrong point is not called verified
@@ -105,7 +105,7 @@ class Verdict(double.Case):
 
     def test_what_can_not_be_judged(self):
         """An error in place of the document, and the exit code of a run that failed."""
-        result = self.hone("run", self.config, "--json", expect=1, HONE_DOUBLE_MEMORY="700000")
+        result = self.hone("run", self.config, "--json", expect=1, HONE_DOUBLE_MEMORY="600000")
         self.assertEqual(list(json.loads(result.stdout)), ["error"])
         result = self.hone("run", self.config, "--json", "--seed", "some", expect=2)
         self.assertIn("--seed: found 'some', expected a whole number from 0", result.stderr)

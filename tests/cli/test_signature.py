@@ -162,7 +162,8 @@ class NoLaunch(double.Case):
 
     def setUp(self):
         super().setUp()
-        # 65536 / (3 * 64) is no whole number.
+        # 32768 / (3 * 64) is no whole number.
+        self.spoil(self.config, "n: 24576", "n: 32768")
         self.spoil(self.config, "ITEMS: [1, 2, 4, 8]", "ITEMS: [1, 2, 3]")
 
     def check(self, old, new, column, message, *points):

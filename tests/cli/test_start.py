@@ -85,8 +85,8 @@ class Start(double.Case):
 
     def test_problems_share_the_workers(self):
         text = self.config.read_text()
-        self.assertIn("problem: {n: 65536}", text)
-        self.config.write_text(text.replace("problem: {n: 65536}", "problem: [{n: 65536}, {n: 32768}]"))
+        self.assertIn("problem: {n: 24576}", text)
+        self.config.write_text(text.replace("problem: {n: 24576}", "problem: [{n: 24576}, {n: 32768}]"))
         result = self.hone("tune", self.config, "--json", "--quiet", "--strategy", "exhaustive", "-s", "ITEMS=1")
         first, second = json.loads(result.stdout)
         for tuned in (first, second):

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { N = 65536 };
+enum { N = 24576 };
 
 static CUcontext context;
 static CUdevice device;
@@ -82,8 +82,8 @@ TEST(an_exact_record_is_launched_from_its_image)
     assert_int_equal(info->compiled, 0);
     assert_int_equal(info->stale, 0);
     assert_string_equal(info->kernel, "scale");
-    assert_string_equal(info->problem, "n=65536");
-    assert_string_equal(info->tuned_problem, "n=65536");
+    assert_string_equal(info->problem, "n=24576");
+    assert_string_equal(info->tuned_problem, "n=24576");
     assert_string_equal(info->verification, "verified");
     assert_string_equal(info->regime, "cold");
     assert_string_equal(info->objective, "time");
@@ -145,7 +145,7 @@ TEST(wrong_arguments_are_refused)
         {{x, hone_buffer("z", scale.y)}, 2, "takes 'y', and nothing of that name"},
         {{x, hone_uint64("y", scale.y)}, 2, "given by hone_uint64, expected hone_buffer"},
         {{x, y, hone_float64("a", 2)}, 3, "given by hone_float64, expected hone_float32"},
-        {{x, y, hone_int32("n", N - 1)}, 3, "not what it is for the problem n=65536"},
+        {{x, y, hone_int32("n", N - 1)}, 3, "not what it is for the problem n=24576"},
         {{x, y, hone_int32("n", N), y}, 4, "argument 'y': it is given twice"},
         {{x, y, hone_int32("m", N)}, 3, "argument 'm': the kernel has none"},
         {{x, hone_buffer(NULL, scale.y)}, 2, "found argument '(NULL)'"},
@@ -252,7 +252,7 @@ TEST(the_same_question_gives_the_same_handle)
     assert_ptr_equal(get_kernel(cache, "scale", "n", N, NULL), first);
 }
 
-/* 5000 was not tuned: the code of 65536 does, which n is not compiled into. */
+/* 5000 was not tuned: the code of 24576 does, which n is not compiled into. */
 TEST(a_miss_takes_the_nearest_record)
 {
     struct hone_cache *cache = open_cache();
@@ -261,7 +261,7 @@ TEST(a_miss_takes_the_nearest_record)
     const struct hone_info *info = hone_kernel_info(kernel);
     assert_int_equal(info->grade, HONE_GRADE_PROBLEM);
     assert_string_equal(info->problem, "n=5000");
-    assert_string_equal(info->tuned_problem, "n=65536");
+    assert_string_equal(info->tuned_problem, "n=24576");
     use_scale(kernel, 5000, 7);
 }
 
@@ -271,11 +271,11 @@ TEST(a_wrong_name_of_a_problem_value_is_named)
     const struct hone_value values[] = {hone_integer("n", 5000), hone_integer("m", 3)};
     const struct hone_options stream = {.regime = "graph10"};
     expect_no_kernel(cache, "scale", values, 2, NULL, HONE_INVALID,
-                     "problem value 'm' of scale is unknown: it is tuned for n=65536");
+                     "problem value 'm' of scale is unknown: it is tuned for n=24576");
     expect_no_kernel(cache, "scale", &values[1], 1, NULL, HONE_INVALID,
                      "problem value 'm' of scale is unknown");
     expect_no_kernel(cache, "scale", NULL, 0, NULL, HONE_INVALID,
-                     "problem value 'n' of scale is missing: it is tuned for n=65536");
+                     "problem value 'n' of scale is missing: it is tuned for n=24576");
     expect_no_kernel(cache, "scale", values, 1, &stream, HONE_INVALID,
                      "and this regime and objective");
 }
@@ -596,7 +596,7 @@ TEST(a_folder_of_recordings_is_compiled)
     struct hone_options options = {.on_miss = HONE_MISS_FAIL, .forbid_compile = 1};
     struct hone_cache *cache = open_at(getenv("HONE_TEST_RECORDINGS"));
     expect_no_kernel(cache, "scale", &n, 1, &options, HONE_NOT_FOUND,
-                     "nothing is tuned of scale for n=65536");
+                     "nothing is tuned of scale for n=24576");
     options.forbid_compile = 0;
     struct hone_kernel *kernel = get(cache, "scale", &n, 1, &options);
     assert_int_equal(hone_kernel_info(kernel)->grade, HONE_GRADE_EXACT);

@@ -117,7 +117,7 @@ class Case(double.Case):
         one size."""
         text = (self.folder / "scale.yaml").read_text()
         for old, new in (("kernel: scale", "kernel: bomb"), ("template: scale.cu", "template: bomb.cu"),
-                         ("problem: {n: 65536}", "problem: {n: 65536, DEEP: 0}\nfreeze: [DEEP]"),
+                         ("problem: {n: 24576}", "problem: {n: 24576, DEEP: 0}\nfreeze: [DEEP]"),
                          ("defaults: {", "defaults:\n- {if: n == 777, BLOCK: 64}\n- {")):
             self.assertIn(old, text)
             text = text.replace(old, new, 1)
@@ -145,7 +145,7 @@ class Programs(Case):
         self.assertNotIn(str(Case.tuned.name), text)
         # A kernel that declares one parameter more for another problem than the one that was tuned.
         self.spoil(self.folder / "scale.cu", "float a, int n)\n", "float a, int n\n#if MORE\n, int more\n#endif\n)\n")
-        self.spoil(self.config, "{n: 65536}", "{n: 65536, MORE: 0}\nfreeze: [MORE]")
+        self.spoil(self.config, "{n: 24576}", "{n: 24576, MORE: 0}\nfreeze: [MORE]")
         self.spoil(self.config, "kernel: scale", "kernel: growing")
         self.hone("tune", self.config, "-s", "BLOCK=128", "-s", "ITEMS=1", "--quiet")
         # A symbol that is smaller for another problem.
@@ -163,13 +163,13 @@ class Programs(Case):
         raced = self.write("raced.yaml", (double.DATA / "scale.yaml").read_text().replace("kernel: scale", "kernel: raced")
                            .replace("scale.cu", "raced.cu"))
         shutil.copy(double.DATA / "scale.cu", self.folder / "raced.cu")
-        for n, block in ((4000, 64), (6000, 256), (65536, 512)):
+        for n, block in ((4000, 64), (6000, 256), (24576, 512)):
             self.hone("tune", raced, "-p", f"n={n}", "-s", f"BLOCK={block}", "-s", "ITEMS=4", "--quiet")
 
     def tune_frozen(self):
         """A point for all sizes, whose program is faster where the size is a constant of it."""
         config = (double.DATA / "scale.yaml").read_text()
-        for old, new in (("kernel: scale", "kernel: frozen"), ("scale.cu", "frozen.cu"), ("{n: 65536}", "{N: 65536}"), ("count: n", "count: N"),
+        for old, new in (("kernel: scale", "kernel: frozen"), ("scale.cu", "frozen.cu"), ("{n: 24576}", "{N: 24576}"), ("count: n", "count: N"),
                          ("value: n}", "value: N}"), ("ceil_div(n,", "ceil_div(N,"), ("bytes: 8 * n", "bytes: 8 * N"),
                          ("defaults: {", "defaults: {FROZEN: 0, "),
                          ("parameters:", "freeze: {values: [N], if: FROZEN}\nparameters:\n  FROZEN: [0, 1]")):
@@ -280,7 +280,7 @@ class Programs(Case):
     @unittest.skipUnless(double.ON_GPU and os.environ.get("HONE_RUNTIME_EXAMPLE"), "needs a GPU, and nvcc when it was built")
     def test_beside_the_runtime_api(self):
         example = pathlib.Path(os.environ["HONE_RUNTIME_EXAMPLE"]).absolute()
-        for n in ("65536", "5000"):
+        for n in ("24576", "5000"):
             result = self.run_program(example, str(self.cache), n)
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
             self.assertIn(f"0 of {n} elements are wrong", result.stdout)

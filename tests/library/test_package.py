@@ -175,9 +175,9 @@ void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<
         for program in ("c_driver_api", "c_driver_api_static"):
             self.tune_all()
             shown = self.run_on_double(build / program, self.cache)
-            self.assertIn("scale n=65536: ", shown)
+            self.assertIn("scale n=24576: ", shown)
             self.assertIn("tuned for this", shown)
-            self.assertIn("0 of 65536 elements are wrong", shown)
+            self.assertIn("0 of 24576 elements are wrong", shown)
             shown = self.run_on_double(build / program, self.cache, "5000")
             self.assertIn("tuned on this device for another problem", shown)
             self.assertIn("0 of 5000 elements are wrong", shown)

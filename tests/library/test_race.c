@@ -148,7 +148,7 @@ TEST(who_did_not_ask_is_not_raced)
     }
     struct hone_kernel *sure = get_kernel(shared->cache, "scale", "n", SURE, &racing);
     assert_int_equal(hone_kernel_race(sure, &race), HONE_NOT_FOUND);
-    struct hone_kernel *exact = get_kernel(shared->cache, "scale", "n", 65536, &racing);
+    struct hone_kernel *exact = get_kernel(shared->cache, "scale", "n", 24576, &racing);
     assert_int_equal(hone_kernel_race(exact, &race), HONE_NOT_FOUND);
     assert_int_equal(hone_kernel_info(exact)->grade, HONE_GRADE_EXACT);
     assert_int_equal(hone_kernel_race(NULL, &race), HONE_INVALID);

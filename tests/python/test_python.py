@@ -187,7 +187,7 @@ class Tuning(Case):
             with self.assertRaisesRegex(AttributeError, "no attribute 'bets'"):
                 found.bets
         self.assertEqual(typing.get_type_hints(hone.Result)["best"].__args__, (hone.Point,))
-        self.assertRegex(repr(several), r"^<hone.Space scale n=65536: 24 valid points of BLOCK \(6\), ITEMS \(4\), FAULT \(1\)>$")
+        self.assertRegex(repr(several), r"^<hone.Space scale n=24576: 24 valid points of BLOCK \(6\), ITEMS \(4\), FAULT \(1\)>$")
 
     @unittest.skipUnless(MYPY and os.environ.get("HONE_WHEEL"), "python/wheel runs it where there is mypy (scripts/test --all)")
     def test_mypy_knows_the_types(self):
@@ -212,7 +212,7 @@ def best_time(config: str) -> float:
 
     def test_a_family(self):
         events = []
-        text = pathlib.Path("scale.yaml").read_text().replace("problem: {n: 65536}", "family: {n: {range: [1, 100000]}}")
+        text = pathlib.Path("scale.yaml").read_text().replace("problem: {n: 24576}", "family: {n: {range: [1, 100000]}}")
         pathlib.Path("scale.yaml").write_text(text)
         family = hone.tune_family("scale.yaml", budget="150", held_out=1, progress=events.append)
         self.assertEqual((family.kernel, family.configurations[0]), ("scale", {"BLOCK": 128, "FAULT": 0, "ITEMS": 1}))
@@ -281,7 +281,7 @@ def best_time(config: str) -> float:
 
     def test_a_reference_of_several_problems(self):
         """Files are told apart by the problems' values, fractions too, as the command writes them: 1e+02."""
-        self.config.write_text(self.config.read_text().replace("n: 65536", "n: [256, 512], factor: [2.5, 100.0]").replace("value: 2.5", "value: factor"))
+        self.config.write_text(self.config.read_text().replace("n: 24576", "n: [256, 512], factor: [2.5, 100.0]").replace("value: 2.5", "value: factor"))
         result = hone.tune("scale.yaml", restrict=ONLY, reference=lambda inputs: inputs.problem["factor"] * inputs["x"])
         self.assertEqual([tuning.best.verification for tuning in result], ["verified"] * 4)
 
@@ -422,17 +422,17 @@ class Launching(Case):
         return x
 
     def test_what_a_kernel_is(self):
-        kernel = self.open.kernel("scale", n=65536)
-        self.assertEqual((kernel.info.grade, kernel.info.problem, kernel.info.tuned_problem), ("exact", "n=65536", "n=65536"))
+        kernel = self.open.kernel("scale", n=24576)
+        self.assertEqual((kernel.info.grade, kernel.info.problem, kernel.info.tuned_problem), ("exact", "n=24576", "n=24576"))
         self.assertIn("BLOCK=256", kernel.info.point)
         self.assertEqual([(one.name, one.type, one.need, one.bytes) for one in kernel.arguments],
-                         [("x", "float32", "required", 262144), ("y", "float32", "required", 262144),
+                         [("x", "float32", "required", 98304), ("y", "float32", "required", 98304),
                           ("a", "float32", "optional", 4), ("n", "int32", "fixed", 4)])
-        self.assertIs(self.open.kernel("scale", n=65536), kernel)
+        self.assertIs(self.open.kernel("scale", n=24576), kernel)
         self.assertEqual(self.open.kernel("scale", n=100).info.grade, "problem")
-        self.assertEqual(self.open.kernel("scale", n=65536, objective="time", on_miss="fail").info.grade, "exact")
+        self.assertEqual(self.open.kernel("scale", n=24576, objective="time", on_miss="fail").info.grade, "exact")
         with self.assertRaises(hone.LibraryError) as failed:
-            self.open.kernel("scale", n=65536, objective="energy", on_miss="fail")
+            self.open.kernel("scale", n=24576, objective="energy", on_miss="fail")
         self.assertEqual(failed.exception.status, "HONE_NOT_FOUND")
         raced = self.open.kernel("scale", n=100, on_miss="race", race_cache="raced.db")
         self.assertIsNot(raced, self.open.kernel("scale", n=100))
@@ -518,8 +518,8 @@ class Launching(Case):
         kernel = self.open.kernel("scale", n=256)
         x, y = device.Interface(self.x), device.Interface(numpy.full_like(self.x, -1))
         written_by = device.Interface(self.x, stream=-5)
-        for call, words in ((lambda: self.open.kernel("scale", n=2**64 + 65536),
-                             "problem value 'n' of scale is 18446744073709617152, which int64 cannot hold: -9223372036854775808 to 9223372036854775807"),
+        for call, words in ((lambda: self.open.kernel("scale", n=2**64 + 24576),
+                             "problem value 'n' of scale is 18446744073709576192, which int64 cannot hold: -9223372036854775808 to 9223372036854775807"),
                             (lambda: self.open.kernel("scale", n=-2**63 - 1), "'n' of scale is -9223372036854775809"),
                             (lambda: hone.use_device(2**70), "the device is 1180591620717411303424, expected 0 to 2147483647"),
                             (lambda: hone.use_device(-1), "the device is -1"),

@@ -59,7 +59,7 @@ TEST_WITH(a_right_variant_is_verified_and_measured, open_scale, NULL)
     assert_ok(hn_metrics_evaluate(scale.config->plan, &scale.config->problems[0], record, &said));
     const struct hn_value *gbps = hn_bindings_get(&record->metrics, "gbps");
     assert_non_null(gbps);
-    assert_true(fabs(gbps->real - 8 * 65536 / record->timing.median_us / 1000) < 1e-9);
+    assert_true(fabs(gbps->real - 8 * 24576 / record->timing.median_us / 1000) < 1e-9);
     assert_true(record->objective == record->timing.median_us);
     record = evaluate("BLOCK=64,FAULT=0,ITEMS=1", &both, HN_OUTCOME_OK, NULL);
     assert_true(fabs(record->timing.median_us - 51.0 * 1.3) < 0.1);
@@ -71,13 +71,13 @@ static const struct {
     const char *message;
 } failures[] = {
     {"BLOCK=128,FAULT=1,ITEMS=4", HN_OUTCOME_LAUNCH_ERROR,
-     "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many "
+     "scale <<<(48, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many "
      "resources requested for launch"},
     {"BLOCK=128,FAULT=4,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
     {"BLOCK=128,FAULT=5,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS,
-     "wrote at byte 262144 of 'y', which has 262144 bytes"},
+     "wrote at byte 98304 of 'y', which has 98304 bytes"},
     {"BLOCK=128,FAULT=6,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS,
-     "wrote 4 bytes before the start of 'y' (262144 bytes)"},
+     "wrote 4 bytes before the start of 'y' (98304 bytes)"},
     {"BLOCK=128,FAULT=7,ITEMS=4", HN_OUTCOME_OUT_OF_BOUNDS, "wrote into input 'x'"},
     {"BLOCK=128,FAULT=8,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
     {"BLOCK=128,FAULT=10,ITEMS=4", HN_OUTCOME_WRONG_RESULT, NULL},
@@ -100,13 +100,13 @@ TEST_WITH(a_failing_variant_leaves_the_bench_as_it_was, open_scale, NULL)
 TEST_WITH(messages_of_wrong_results_tell_index_and_values, open_scale, NULL)
 {
     const struct hn_record *record =
-        evaluate("BLOCK=128,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, "y[32768] is ");
+        evaluate("BLOCK=128,FAULT=4,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT, "y[12288] is ");
     assert_non_null(strstr(record->message, ": an error of 1, more than the tolerance of 2.5e-06"));
     assert_true(fabs(record->verdict.max_error - 1.0) < 1e-6);
     evaluate("BLOCK=128,FAULT=8,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT,
              "in a timed launch: y[0] is ");
     evaluate("BLOCK=128,FAULT=10,ITEMS=4", &both, HN_OUTCOME_WRONG_RESULT,
-             "y[65535] is never written; expected ");
+             "y[24575] is never written; expected ");
     /* What is measured to its end is compared after its last launch, too. */
     evaluate("BLOCK=256,FAULT=11,ITEMS=4", &both, HN_OUTCOME_OUT_OF_BOUNDS,
              "in a timed launch: wrote into input 'x'");
@@ -165,7 +165,7 @@ TEST_WITH(what_is_stopped_early_harms_no_other, open_scale, NULL)
 TEST_WITH(an_illegal_address_kills_the_bench, open_scale, NULL)
 {
     evaluate("BLOCK=128,FAULT=2,ITEMS=4", &both, HN_OUTCOME_DEVICE_FAULT,
-             "scale <<<(128, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
+             "scale <<<(48, 1, 1), (128, 1, 1), 0 B>>>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal "
              "memory access was encountered");
     assert_true(hn_bench_is_dead(scale.bench));
 }
@@ -249,14 +249,14 @@ TEST_WITH(warm_up_and_copy_bandwidth, open_scale, NULL)
 
 TEST(warm_regime_is_faster)
 {
-    bench_fixture_set_problem(&scale, "n=16384");
+    bench_fixture_set_problem(&scale, "n=6144");
     bench_fixture_start(&scale, HN_WARM);
     assert_true(fabs(measure()->timing.median_us - 0.8 * 13.5) < 0.1);
 }
 
 TEST(a_short_kernel_is_timed_in_cold_batches)
 {
-    bench_fixture_set_problem(&scale, "n=4096");
+    bench_fixture_set_problem(&scale, "n=1536");
     bench_fixture_start(&scale, HN_COLD);
     const struct hn_record *record = measure();
     /* 1 + 50 / 16 us, and no launch of a batch finds what another left in the cache. */
@@ -264,7 +264,7 @@ TEST(a_short_kernel_is_timed_in_cold_batches)
     assert_int_equal(record->timing.batch, 13);
     assert_true(is_step(record->timing.resolution_us * 13));
     drop(&scale);
-    bench_fixture_set_problem(&scale, "n=65536");
+    bench_fixture_set_problem(&scale, "n=24576");
 }
 
 /* With every so many of the samples at a lower clock. */

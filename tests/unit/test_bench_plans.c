@@ -124,7 +124,7 @@ TEST(a_graph_of_what_has_to_be_restored_is_one_launch)
 
 TEST(a_plan_that_does_not_fit_gets_a_table)
 {
-    setenv("HONE_DOUBLE_MEMORY", "1000000", 1);
+    setenv("HONE_DOUBLE_MEMORY", "600000", 1);
     assert_int_equal(bench_fixture_open(&scale, HN_COLD, &said), HN_ERUN);
     unsetenv("HONE_DOUBLE_MEMORY");
     assert_non_null(strstr(said.message, "the buffers do not fit: 0.00"));
