@@ -457,8 +457,8 @@ static void find_context(struct hone_cache *cache, CUcontext *context, struct hn
     if (result == CUDA_SUCCESS && *context != NULL)
         return;
     hn_lib_fail(err, HONE_INVALID,
-                "no CUDA context is current: call cuCtxSetCurrent, or with the runtime API "
-                "cudaSetDevice and cudaFree(0), before hone_get");
+                "no CUDA context is current in this thread: call cuCtxSetCurrent, with the "
+                "runtime API cudaSetDevice and cudaFree(0), or in Python hone.use_device first");
     result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_CONTEXT;
     err->status = (enum hn_status)(CUDA_STATUSES + (int)result);
 }

@@ -632,6 +632,20 @@ class Launching(Case):
         kernel(None, x, result)
         self.assertEqual(result.get()[0], 3 * 4096)
 
+    def test_a_thread_without_a_context_is_told_what_to_call(self):
+        failures = []
+
+        def work():
+            try:
+                self.open.kernel("scale", n=256)
+            except hone.LibraryError as failure:
+                failures.append(str(failure))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        self.assertRegex(failures[0], r"^no CUDA context is current in this thread: .* in Python hone.use_device first$")
+
     def test_threads_have_arguments_of_their_own(self):
         kernel = self.open.kernel("scale", n=256)
         seen = []
