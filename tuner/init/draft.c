@@ -55,6 +55,10 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 
 /* Parameters. */
 
+static const char same_results[] = "TODO: are results the same with each of these?";
+/* Macros at least so large that sound like an extent are the size of the problem. */
+static const int64_t least_size = 1024;
+
 void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter,
                         struct hn_value value)
 {
@@ -134,6 +138,7 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
                              const char *prefix, const char *chosen)
 {
     struct hn_draft_name words = {.name = name, .own = own, .has_preset = true};
+    words.comment = strchr(prefix, ':') != NULL ? same_results : NULL;
     HN_EACH(each, draft->unit->meanings) {
         const char *space = each->macro || each->space == NULL ? "" : each->space;
         const char *full = HN_DRAFT_TEXT(draft, "%s%s", space, each->name);
@@ -170,9 +175,6 @@ static bool is_used(const struct hn_draft *draft, const char *name, int depth)
                 HN_HAS(unit, meaning->body, name) && is_used(draft, meaning->name, depth - 1);
     return used;
 }
-
-/* Macros at least so large that sound like an extent are the size of the problem. */
-static const int64_t least_size = 1024;
 
 /* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
  * fact of the hardware or the problem: "malloc(ROWS * COLUMNS)", where these are no threads. */
@@ -247,7 +249,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
         if (!guarded && !splits_work(draft, name))
-            parameter->comment = "TODO: are results the same with each of these?";
+            parameter->comment = same_results;
         choose_values(draft, parameter, hn_integer(number), false);
     }
 }
@@ -377,14 +379,14 @@ static void choose_template(struct hn_draft *draft)
                 *called = own;
             }
         } else {
-            const char *given = given_type(draft, item, "", 4);
+            const char *zero = HN_DRAFT_TEXT(draft, "(%s)0", declared->type);
+            const char *given = given_type(draft, item, zero, 4);
             draft->instances[i] =
                 add_words(draft, declared->name, hn_draft_free_name(draft, declared->name),
                           HN_DRAFT_TEXT(draft, "%s::", declared->type), given);
-            if (draft->instances[i] == NULL && given[0] != '\0')
+            if (draft->instances[i] == NULL)
                 draft->instances[i] = given;
         }
-        draft->instances_are_known &= draft->instances[i] != NULL;
     }
 }
 
@@ -418,24 +420,21 @@ void hn_draft_choose_compiler(struct hn_draft *draft)
 const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    const char *text = kernel->overloaded ? "(void (*)(" : "";
+    const char *text = "";
     if (kernel->parameters.count > 0 && draft->instances == NULL)
         return NULL;
-    if (kernel->parameters.count == 0 && !kernel->overloaded &&
+    /* One of several of its name is told by its type, a template by its arguments. */
+    HN_EACH(other, draft->unit->kernels)
+        if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
+            strcmp(other->scope, kernel->scope) == 0)
+            text = HN_DRAFT_TEXT(draft, "(void (*)%s)", strchr(kernel->type, '('));
+    if (kernel->parameters.count == 0 && text[0] == '\0' &&
         strcmp(kernel->mangled, kernel->name) == 0)
         return kernel->name;
-    /* One of several of its name is told by its type, a template by its arguments. */
-    for (size_t i = 0; kernel->overloaded && i < kernel->arguments.count; i++)
-        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "",
-                             kernel->arguments.items[i].spelled);
-    text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s", text, kernel->overloaded ? "))" : "",
-                         kernel->parameters.count == 0 ? "&" : "", kernel->scope, kernel->name);
-    for (size_t i = 0; i < kernel->parameters.count; i++) {
-        const char *instance = draft->instances[i];
-        if (instance == NULL)
-            instance = HN_DRAFT_TEXT(draft, "(%s)0", kernel->parameters.items[i].type);
-        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "<", instance);
-    }
+    text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, kernel->parameters.count == 0 ? "&" : "",
+                         kernel->scope, kernel->name);
+    for (size_t i = 0; i < kernel->parameters.count; i++)
+        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "<", draft->instances[i]);
     return kernel->parameters.count > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
@@ -665,6 +664,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
+            hn_text_append(hn_draft_part(draft, "own", ", "), guarded ? "" : macro->name);
             size->told = true;
         }
 }

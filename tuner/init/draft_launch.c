@@ -381,6 +381,12 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
         const char *text = hn_draft_translate(draft, parts[axis]);
         if (text != NULL && (strstr(text, "//") != NULL || strstr(text, "ceil_div") != NULL))
             text = with_block(draft, text, along);
+        /* By what a block of the kernel does, where the launch's number is as much. */
+        const char *by = tile != NULL && text != NULL ? strrchr(text, ',') : NULL;
+        if (by != NULL && strncmp(text, "ceil_div(", 9) == 0 &&
+            hn_draft_number(draft, HN_DRAFT_TEXT(draft, "(%s", by + 1), HN_OF_ALL) ==
+                hn_draft_number(draft, tile, HN_OF_PARAMETERS))
+            text = HN_DRAFT_TEXT(draft, "%.*s, %s)", (int)(by - text), text, tile);
         int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (number > (grid ? INT32_MAX : 1024) ||
             (number < 1 && (number == INT64_MIN || !grid || !has_size(draft, text))))
@@ -567,10 +573,8 @@ static const char *find_extent(const struct hn_draft *draft, const char *kind, i
 {
     const char *name = NULL;
     HN_EACH(each, draft->names)
-        if (each->is_extent && n >= 0 && (kind == NULL || hn_is_like(each->name, kind))) {
+        if (each->is_extent && (kind == NULL || hn_is_like(each->name, kind)) && n-- >= 0)
             name = each->name;
-            n--;
-        }
     return name;
 }
 
@@ -761,8 +765,9 @@ static void find_extents(struct hn_draft *draft)
                             draft->grid_is_known ? draft->grid[axis] : "");
     }
     HN_EACH(size, draft->names)
-        size->is_extent |=
-            size->is_size && !size->made && hn_text_find_word(all, size->name, strlen(size->name));
+        size->is_extent |= size->is_size && !size->made &&
+                           hn_text_find_word(all, size->name, strlen(size->name)) &&
+                           strstr(all, HN_DRAFT_TEXT(draft, "- %s", size->name)) == NULL;
     HN_EACH(size, draft->names)
         if (size->is_extent ||
             (size->is_size && !size->made && find_extent(draft, NULL, 0) == NULL &&

@@ -722,13 +722,11 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read->name = name_of(reading, cursor);
         read->mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
         read->scope = reading->scope;
+        read->type =
+            keep(reading, reading->clang.getTypeSpelling(reading->clang.getCursorType(cursor)));
         read->head = head;
         read->body = body;
     }
-    HN_EACH(other, unit->kernels)
-        if (kernel && other != read && strcmp(other->name, read->name) == 0 &&
-            strcmp(other->scope, read->scope) == 0)
-            read->overloaded = other->overloaded = true;
     reading->kernel = read;
     reading->clang.visitChildren(cursor, read_declaration, reading);
     if (kernel)
@@ -800,7 +798,6 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         argument->name = name[0] != '\0' ? name
                                          : hn_need_format(&reading->unit->memory, "argument_%zu",
                                                           reading->kernel->arguments.count);
-        argument->spelled = keep(reading, clang->getTypeSpelling(clang->getCursorType(cursor)));
         argument->last = argument->name;
         read_type(reading, clang->getCursorType(cursor), argument);
     } else if (own && kind >= CXCursor_TemplateTypeParameter &&

@@ -35,7 +35,6 @@ struct hn_tokens {
 struct hn_kernel_argument {
     const char *name, *last;      /* last: "n" of a field "line.n" */
     const char *type_name;        /* the type of an element, in the source */
-    const char *spelled;          /* the whole type: "const float *" */
     char type[HN_TYPE_SIZE];      /* of an element, as configs name it; "": none of theirs */
     const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
     HN_GROWING(struct hn_kernel_argument) fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
@@ -56,7 +55,7 @@ struct hn_kernel_parameter {
 
 struct hn_kernel {
     const char *name, *mangled, *scope; /* mangled: its name where it is extern "C"; scope: "demo::" or "" */
-    bool overloaded;
+    const char *type;                   /* "void (int *)" */
     HN_GROWING(struct hn_kernel_parameter) parameters;
     HN_GROWING(struct hn_kernel_argument) arguments;
     struct hn_tokens head, body; /* from the declaration's first token to its name; in braces */
