@@ -378,18 +378,20 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
         return;
     session->state.sources = knowledge.sources;
     const struct hn_task *task = session->task;
-    /* By parameter: no program reads it, as far as the default point and some values tell. */
+    /* By parameter: no program reads it, as far as the default point and some values tell. Where
+     * points are told nobody asks. */
     bool unread[hn_space_parameter_count(task->space) + 1];
     bool shares = false; /* a point beside the default point has its program */
-    bool reads = session->backend->simulated || task->plan->program != NULL;
-    for (size_t i = 0; !reads && i < hn_space_parameter_count(task->space); i++) {
+    bool chooses = options->point_count == 0;
+    bool asks = chooses && !session->backend->simulated && task->plan->program == NULL;
+    for (size_t i = 0; asks && i < hn_space_parameter_count(task->space); i++) {
         bool asked;
         unread[i] = is_unread(task, &task->start, i, &asked);
         shares = shares || (unread[i] && asked);
     }
-    session->backend->unshared = reads || !shares;
+    session->backend->unshared = chooses && !shares;
     const struct hn_search search = {
-        .unread = reads ? NULL : unread,
+        .unread = asks ? unread : NULL,
         .space = task->space,
         .seed = options->seed,
         .look_ahead = session->state.look_ahead,
