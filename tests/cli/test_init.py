@@ -767,6 +767,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("\nproblem: {last: 2048, first: 1, LEN: 2048}\n", "  TUNE_M: [sum, mean]  # TODO: are results the same with each of these?\n", "value: first}  # TODO: which value?\n",
                   'grid: ["ceil_div(last - first, 64 * TUNE_R)"]'), ("LOG2_LEN: [",)),
                 ("#define LEN (1 << 11)\n__global__ void k(float *x) { x[threadIdx.x] = LEN; }", ("\n# TODO: the source itself sets LEN: another value here changes nothing of the kernel.\nproblem: {LEN: 2048}\n",), ()),
+                # A question about its type is not lost by one about its role.
+                ("typedef double real;\n__global__ void k(int n, real **a, real **x) { const real *row = a[blockIdx.x]; real *y = x[blockIdx.x]; y[0] = row[0]; }",
+                 ("x, type: uint8x8, count: n, role: inout}  # TODO: real *: which type?  # TODO: output, inout, scratch or counter?",), ()),
                 # Planes of a grid are the problem's, points of a score no speed; a plain launch has no clusters.
                 ("#define TILE 32\n#define MATCH 5\n#define NZ 96\n__global__ void k(float *x, const float *y) { int i = blockIdx.z * TILE + threadIdx.x; x[i] = y[i] > 0 ? MATCH : -1; cg::this_cluster().sync(); }\n"
                  "void f(float *x) { k<<<dim3(1, 1, NZ), TILE>>>(x, x); }", ("\nparameters:\n  TILE: [16, 32, 64]\n", "  # TODO: cluster: [2]  how many blocks form a cluster?\n  grid: [1, 1, 96]\n"), ("MATCH", "NZ")),

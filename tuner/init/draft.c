@@ -317,7 +317,7 @@ static void take_instances(struct hn_draft *draft, size_t place, struct hn_draft
         if (hn_unit_number(draft->unit, item.begin, &number))
             hn_draft_add_value(draft, &given, hn_integer(number));
     }
-    if (given.values.count > 2)
+    if (given.values.count > 2 && value->preset.type == HN_INTEGER)
         value->values = given.values;
 }
 
@@ -354,8 +354,7 @@ static void choose_template(struct hn_draft *draft)
                               false);
             else
                 choose_unknown(draft, value);
-            if (!boolean)
-                take_instances(draft, i, value);
+            take_instances(draft, i, value);
             bool sized = hn_is_like(declared->name, "extent");
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
                                            known && !sized ? "" : "; TODO: which values?",
@@ -643,8 +642,11 @@ static void add_arguments(struct hn_draft *draft)
     HN_EACH(argument, draft->arguments)
         written |= argument->role != HN_DRAFT_INPUT;
     if (!written && last != SIZE_MAX) {
-        draft->arguments.items[last].role = HN_DRAFT_INOUT;
-        draft->arguments.items[last].todo = open_role;
+        struct hn_draft_argument *open = &draft->arguments.items[last];
+        open->role = HN_DRAFT_INOUT;
+        const char *told =
+            open->todo == NULL ? "" : HN_DRAFT_TEXT(draft, "%s  # TODO: ", open->todo);
+        open->todo = HN_DRAFT_TEXT(draft, "%s%s", told, open_role);
     } else if (!written) {
         HN_DRAFT_NOTE(draft, "unwritten", "it is");
     }

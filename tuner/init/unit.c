@@ -822,22 +822,20 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
 }
 
 /* "#if NAME == 2": the numbers that the source knows of. */
-static void find_compared(struct hn_unit *unit, struct hn_missing *missing, const char *name)
+static void find_compared(struct hn_unit *unit, struct hn_missing *missing)
 {
-    bool condition = false;
-    for (size_t i = 0; i < unit->tokens.count; i++) {
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, missing->name) {
         int64_t number = 1;
-        if (unit->tokens.items[i].starts)
-            condition =
-                hn_at(unit, i, "#") && (hn_at(unit, i + 1, "if") || hn_at(unit, i + 1, "elif"));
-        if (!condition || !hn_at(unit, i, name))
-            continue;
+        size_t line = i;
+        while (line > 0 && !unit->tokens.items[line].starts)
+            line--;
         bool last = i + 1 >= unit->tokens.count || unit->tokens.items[i + 1].starts;
         const char *sign = last ? "" : hn_text_at(unit, i + 1);
         bool read = strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0
                         ? hn_unit_number(unit, i + 2, &number)
                         : last || strpbrk(sign, ")&|?") != NULL;
-        if (read)
+        if (read && unit->tokens.items[i].directive &&
+            (hn_at(unit, line + 1, "if") || hn_at(unit, line + 1, "elif")))
             *HN_GROW(unit, missing->compared) = number;
     }
 }
@@ -882,7 +880,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
         return;
     struct hn_missing missing = {.name = kept};
     if (!type) {
-        find_compared(unit, &missing, kept);
+        find_compared(unit, &missing);
         *HN_GROW(unit, unit->missing) = missing;
     }
     reading->defines =
