@@ -173,6 +173,9 @@ class Usage(hone.Case):
         self.fails(2, "hone: -s LOAD: found 'lgd', expected one of plain, ldg", "space", config, "-s", "LOAD=lgd")
         self.fails(2, "hone: -s: there is no parameter 'LOAF'; nearest is 'LOAD'", "space", config, "-s", "LOAF=ldg")
 
+    def test_options_stand_behind_arguments_everywhere(self):
+        self.assertEqual(self.hone("space", hone.DATA / "saxpy.yaml", "--count", POSIXLY_CORRECT="1").stdout, "16\n")
+
     def test_full_output(self):
         """A result that cannot be written is an error, not a success."""
         with open("/dev/full", "w") as full:

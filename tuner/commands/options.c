@@ -655,7 +655,8 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
                               .parser = parse,
                               .args_doc = command->arguments,
                               .doc = hn_needed(help.data)};
-    if (argp_parse(&argp, argc, arguments, 0, NULL, options) != 0)
+    /* In order: POSIXLY_CORRECT would end the options at the first argument. */
+    if (argp_parse(&argp, argc, arguments, ARGP_IN_ORDER, NULL, options) != 0)
         hn_fail(err, HN_EUSAGE, "%s", "");
     free(arguments);
     hn_text_finish(&help);
