@@ -339,8 +339,9 @@ TEST(a_constant_is_of_the_kind_that_was_tuned)
     const struct hone_value problem[] = {hone_integer("n", N), hone_real("DEEP", 0)};
     const struct hone_value size = hone_real("n", N);
     const struct hone_options first = {.on_miss = HONE_MISS_DEFAULT};
-    expect_no_kernel(cache, "bomb", problem, 2, NULL, HONE_INVALID,
-                     "'DEEP' of bomb is a constant of its program, as an integer: found a decimal number");
+    expect_no_kernel(
+        cache, "bomb", problem, 2, NULL, HONE_INVALID,
+        "'DEEP' of bomb is a constant of its program, as an integer: found a decimal number");
     expect_no_kernel(cache, "bomb", problem, 2, &first, HONE_INVALID, "as an integer");
     assert_non_null(get(cache, "scale", &size, 1, NULL));
 }
