@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
                  "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }",
                  'entry: "k<float, int, SHARED, BINS, ODD>"', "{name: at, type: int32, ", "  SHARED: [false, true]  # the template's Shared\n",
-                 "  BINS: [16, 32, 64, 128, 256]  # the template's Bins\n", "  ODD: [1]  # the template's Odd; TODO: which values?\n"),
+                 "  BINS: [16, 32, 64, 128, 256]  # the template's Bins; TODO: are results the same with each of these?\n", "  ODD: [1]  # the template's Odd; TODO: which values?\n"),
                 ("constexpr int kWarp = 32, kThreads = 192;\n"
                  "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }",
                  "  kThreads: [128, 192, 256]\n", "override: {kThreads: constexpr}"),
@@ -553,7 +553,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  BLOCK: [128, 256, 512]\n", "  ITEMS: [4, 8, 16]\n", "override: {BLOCK: constexpr, ITEMS: constexpr}", "  block: [BLOCK]\n",
                   '"ceil_div(n, BLOCK * ITEMS)"'), ("BINS", "WARPS", "LANES")),
                 ("#define ITEMS 4\nconstexpr int kItems = ITEMS;\ntemplate <int I = kItems, int W = 32 / 2> __global__ void k(float *x) { x[I] = W; }",
-                 ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I\n", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W; TODO: which values? It may be a size\n"), ()),
+                 ("  TUNE_I: [1, 2, 4, 8, 16]  # the template's I; ", "  TUNE_W: [4, 8, 16, 32, 64]  # the template's W; TODO: which values? It may be a size\n"), ()),
                 ("#define image_width 4096\n#define image_height 2048\n#define other_height 4096\n#ifndef block_size_x\n#define block_size_x 32\n#endif\n"
                  "#ifndef block_size_z\n#define block_size_z 1\n#endif\n__constant__ float d_filter[5 * 5]; __constant__ T odd;\n"
                  "__global__ void k(float *out) { int x = blockIdx.x * block_size_x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;"
@@ -760,7 +760,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # The numbers of a switch; what is one for each block is not counted where the blocks are a guess.
                 ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x] = threadIdx.x < n; }\n"
                  "void f(int n, int b) { float *x; cudaMalloc(&x, 64 * sizeof(float)); int g; blocks(n, &g); switch (b) { case 96: k<96><<<g, b>>>(x, n); case 32: k<32><<<g, b>>>(x, n); case 512: k<512><<<g, b>>>(x, n); } }",
-                 ("  TUNE_B: [32, 96, 512]  # the template's B\n", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
+                 ("  TUNE_B: [32, 96, 512]  # the template's B; ", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
                 # What a launch gives the template is in its grid as a number; logarithms of sizes and what is subtracted are sizes, kinds may change results.
                 ("enum Mode { sum, mean };\n#define LOG2_LEN 11\n#define LEN (1 << LOG2_LEN)\ntemplate <int R, Mode M> __global__ void k(float *x, int last, int first) { for (int r = 0; r < R; r++) x[(blockIdx.x * 64 + threadIdx.x) * R + r] = LEN; }\n"
                  "void f(float *x, int last, int first) { k<4, mean><<<(last - first + 64 * 4 - 1) / (64 * 4), 64>>>(x, last, first); }",

@@ -211,13 +211,12 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
 static bool splits_work(const struct hn_draft *draft, const char *name)
 {
     static const char *const beside[] = {"blockIdx", "threadIdx", "__shared__"};
-    const struct hn_unit *unit = draft->unit;
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
                   hn_is_like(name, "items");
     for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-        HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k])
-            splits |= HN_HAS(unit, HN_REST(unit, i), name);
+        HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, beside[k])
+            splits |= HN_HAS(draft->unit, HN_REST(draft->unit, i), name);
     return splits;
 }
 
@@ -248,8 +247,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
-        if (!guarded && !splits_work(draft, name))
-            parameter->comment = same_results;
+        parameter->comment = guarded || splits_work(draft, name) ? NULL : same_results;
         choose_values(draft, parameter, hn_integer(number), false);
     }
 }
@@ -355,10 +353,12 @@ static void choose_template(struct hn_draft *draft)
             else
                 choose_unknown(draft, value);
             take_instances(draft, i, value);
-            bool sized = hn_is_like(declared->name, "extent");
+            const char *ask = boolean || splits_work(draft, declared->name) ? "" : same_results;
+            ask = known ? ask : "TODO: which values?";
+            if (hn_is_like(declared->name, "extent"))
+                ask = "TODO: which values? It may be a size";
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
-                                           known && !sized ? "" : "; TODO: which values?",
-                                           sized ? " It may be a size" : "");
+                                           ask[0] != '\0' ? "; " : "", ask);
             draft->instances[i] = value->name;
         } else if (declared->kind == HN_PARAMETER_TYPE) {
             struct hn_kernel_argument own = draft->unit->functor;
