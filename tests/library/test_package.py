@@ -174,7 +174,7 @@ void run(const hone::kernel &kernel, cudaStream_t stream, thrust::device_vector<
         self.call("cmake", "--build", build)
         for program in ("c_driver_api", "c_driver_api_static"):
             self.tune_all()
-            shown = self.run_on_double(build / program, self.cache)
+            shown = self.run_on_double(build / program, self.cache, "24576")
             self.assertIn("scale n=24576: ", shown)
             self.assertIn("tuned for this", shown)
             self.assertIn("0 of 24576 elements are wrong", shown)
