@@ -709,7 +709,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
     if (hn_at(unit, body.begin + 1, "return"))
         *HN_GROW(unit, unit->meanings) =
             (struct hn_meaning){.name = name_of(reading, cursor),
-                                .body = {body.begin + 2, hn_find(unit, HN_FROM(body.begin), ";")},
+                                .body = HN_REST(unit, body.begin + 2),
                                 .scope = outer,
                                 .parameters = hn_inside(unit, head.end + 1)};
     reading->function = (struct hn_tokens){head.end, whole.end};
