@@ -671,11 +671,15 @@ class Launching(Case):
     def test_numbers_become_bits(self):
         from hone._cache import Argument, _scalar
         for kind, value, bits in ((4, -1, 0xFF), (6, -2, 0xFFFFFFFE), (7, -1, 2**64 - 1), (8, 255, 255), (12, 1.5, 0x3FC00000),
-                                  (13, -2.0, 0xC000000000000000), (14, 1.0, 0x3C00), (15, 1.0, 0x3F80), (15, 3.14159, 0x4049)):
-            sizes = {4: 1, 8: 1, 6: 4, 7: 8, 12: 4, 13: 8, 14: 2, 15: 2}
+                                  (13, -2.0, 0xC000000000000000), (14, 1.0, 0x3C00), (15, 1.0, 0x3F80), (15, 3.14159, 0x4049),
+                                  (16, 1.5, 0x3C), (16, -0.0, 0x80), (16, 17, 0x58), (16, 19.0, 0x5A), (16, 2.0**-10, 0), (16, -(2.0**-9), 0x81),
+                                  (16, 449.0, 0x7E), (16, float("-inf"), 0xFE), (16, float("nan"), 0x7F)):
+            sizes = {4: 1, 8: 1, 6: 4, 7: 8, 12: 4, 13: 8, 14: 2, 15: 2, 16: 1}
             self.assertEqual(_scalar("k", Argument("a", "", "value", "optional", sizes[kind], kind))(value, 0), bits)
         with self.assertRaisesRegex(TypeError, "argument 'a' of k is '1', expected a number for bfloat16"):
             _scalar("k", Argument("a", "", "value", "optional", 2, 15))("1", 0)
+        with self.assertRaisesRegex(TypeError, "argument 'a' of k is '1', expected a number for float8_e4m3"):
+            _scalar("k", Argument("a", "", "value", "optional", 1, 16))("1", 0)
 
 
 class Package(Case):

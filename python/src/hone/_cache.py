@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 import os
 import re
@@ -76,15 +77,28 @@ def _brain(value: float) -> int:
     return 0x7FC0 if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF
 
 
+# The finite numbers of float8_e4m3 by their bits, without a sign; the last is 448.
+_EIGHTHS = [math.ldexp(bits & 7, -9) if bits < 8 else math.ldexp(8 + (bits & 7), (bits >> 3) - 10) for bits in range(0x7F)]
+
+
+def _eighth(value: float) -> int:
+    """The nearest, or the even one of two, as __nv_fp8_e4m3 rounds."""
+    number = float(struct.unpack("<d", struct.pack("<d", value))[0])
+    size = min(abs(number), _EIGHTHS[-1])
+    bits = 0x7F if number != number else min(range(0x7F), key=lambda bits: (abs(_EIGHTHS[bits] - size), bits & 1))
+    return bits | (0x80 if math.copysign(1, number) < 0 else 0)
+
+
 def _scalar(kernel: str, argument: Argument) -> Callable[[Any, int], int]:
     """The bits of a number in the argument's type."""
     name, type = argument.name, _library.SCALARS[argument.kind]
     if type.startswith(("float", "bfloat")):
-        letter, bits = {"float16": ("<e", "<H"), "float32": ("<f", "<I"), "float64": ("<d", "<Q"), "bfloat16": ("<f", "<I")}[type]
+        letter, bits = {"float16": ("<e", "<H"), "float64": ("<d", "<Q")}.get(type, ("<f", "<I"))
         pack: Callable[[Any], Any] = struct.Struct(letter).pack
         unpack: Callable[[Any], Any] = struct.Struct(bits).unpack
-        if type == "bfloat16":
-            pack, unpack = lambda value: value, lambda value: (_brain(value),)
+        made = {"bfloat16": _brain, "float8_e4m3": _eighth}.get(type)
+        if made is not None:
+            pack, unpack = made, lambda bits: (bits,)
 
         def bits_of_real(value: Any, stream: int) -> int:
             try:
