@@ -470,9 +470,8 @@ void hn_fields_finish(const struct hn_structure *structure, void *owner)
     }
 }
 
-void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item,
-                    void (*visit)(void *context, const struct hn_field *field, void *member,
-                                  size_t item),
+void hn_fields_walk(const struct hn_structure *structure, void *owner,
+                    void (*visit)(void *context, const struct hn_field *field, void *member),
                     void *context)
 {
     HN_EACH_OF(field, structure->fields, structure->count) {
@@ -480,9 +479,8 @@ void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t it
         char *structs;
         size_t count = structs_of(field, owner, &structs);
         for (size_t j = 0; j < count; j++)
-            hn_fields_walk(inner, structs + j * inner->size,
-                           field->kind == HN_FIELD_LIST ? j : item, visit, context);
+            hn_fields_walk(inner, structs + j * inner->size, visit, context);
         if (field->kind == HN_FIELD_OWN)
-            visit(context, field, hn_field_at(owner, field->offset), item);
+            visit(context, field, hn_field_at(owner, field->offset));
     }
 }

@@ -141,9 +141,8 @@ json_t *hn_fields_to_json(const struct hn_structure *structure, const void *owne
 /* Frees what the members own, not the struct itself. */
 void hn_fields_finish(const struct hn_structure *structure, void *owner);
 
-/* Calls `visit` for each field that has functions of its own, in the order of the tables. `item` is the number of the
- * innermost list's element that it is in; begin with 0. */
-void hn_fields_walk(const struct hn_structure *structure, void *owner, size_t item,
-                    void (*visit)(void *context, const struct hn_field *field, void *member, size_t item), void *context);
+/* Calls `visit` for each field that has functions of its own, in the order of the tables. */
+void hn_fields_walk(const struct hn_structure *structure, void *owner,
+                    void (*visit)(void *context, const struct hn_field *field, void *member), void *context);
 
 #endif

@@ -430,12 +430,11 @@ static const struct hn_field element[] = {
 const struct hn_structure hn_expression_list = {sizeof(struct hn_expression *), element, 1, NULL};
 
 struct walk {
-    void (*visit)(void *context, struct hn_expression *expression, const struct hn_field *field,
-                  size_t item);
+    void (*visit)(void *context, struct hn_expression *expression, const struct hn_field *field);
     void *context;
 };
 
-static void walk_field(void *context, const struct hn_field *field, void *member, size_t item)
+static void walk_field(void *context, const struct hn_field *field, void *member)
 {
     const struct walk *walk = context;
     struct hn_expression **expressions = member;
@@ -444,14 +443,14 @@ static void walk_field(void *context, const struct hn_field *field, void *member
                                                        : 0;
     for (size_t i = 0; i < count; i++)
         if (expressions[i] != NULL)
-            walk->visit(walk->context, expressions[i], field, item);
+            walk->visit(walk->context, expressions[i], field);
 }
 
 void hn_expressions_walk(const struct hn_structure *structure, void *owner,
                          void (*visit)(void *context, struct hn_expression *expression,
-                                       const struct hn_field *field, size_t item),
+                                       const struct hn_field *field),
                          void *context)
 {
     struct walk walk = {visit, context};
-    hn_fields_walk(structure, owner, 0, walk_field, &walk);
+    hn_fields_walk(structure, owner, walk_field, &walk);
 }

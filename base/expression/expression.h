@@ -112,8 +112,7 @@ extern const struct hn_structure hn_expression_list;
 
 /* Calls `visit` for each expression among the members of a struct. */
 void hn_expressions_walk(const struct hn_structure *structure, void *owner,
-                         void (*visit)(void *context, struct hn_expression *expression, const struct hn_field *field,
-                                       size_t item),
+                         void (*visit)(void *context, struct hn_expression *expression, const struct hn_field *field),
                          void *context);
 
 /* The operations of an expression, which are those of its terms, too (expression_terms.h). */

@@ -166,8 +166,8 @@ void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
 struct binder {
     const struct hn_plan *plan;
     struct hn_scope scope;
-    const char **names;    /* of the scope, whose one behind the slots depends on the field */
-    size_t before_metrics; /* names that the first metric sees */
+    const char **names;   /* of the scope, whose one behind the slots depends on the field */
+    size_t before_metric; /* names that the next metric sees */
     const struct hn_expression **failed;
     struct hn_error *err;
 };
@@ -188,8 +188,7 @@ static void check_clusters(const struct hn_plan *plan, const struct hn_expressio
                 hn_clusters_name, in_grid ? ", and not with a pipeline" : "");
 }
 
-static void bind(void *context, struct hn_expression *expression, const struct hn_field *field,
-                 size_t item)
+static void bind(void *context, struct hn_expression *expression, const struct hn_field *field)
 {
     struct binder *binder = context;
     const struct hn_plan *plan = binder->plan;
@@ -197,7 +196,7 @@ static void bind(void *context, struct hn_expression *expression, const struct h
         [HN_SEES_ALL] = hn_plan_slot_count(plan),
         [HN_SEES_NAMES] = plan->name_count,
         [HN_SEES_PITCHES] = plan->name_count + plan->pitch_count,
-        [HN_SEES_METRICS] = binder->before_metrics + item,
+        [HN_SEES_METRICS] = binder->before_metric,
         [HN_SEES_CLUSTERS] = hn_plan_slot_count(plan) + 1,
     };
     if (hn_failed(binder->err))
@@ -208,6 +207,7 @@ static void bind(void *context, struct hn_expression *expression, const struct h
     check_clusters(plan, expression, field, binder->err);
     if (!hn_failed(binder->err))
         hn_expression_bind(expression, &binder->scope, binder->err);
+    binder->before_metric += field->tag == HN_SEES_METRICS;
     if (hn_failed(binder->err) && binder->failed != NULL)
         *binder->failed = expression;
 }
@@ -265,7 +265,7 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     const char **words = hn_allocate(most_words, sizeof *words, err);
     struct binder binder = {.plan = plan, .failed = failed, .names = names, .err = err};
     if (!hn_failed(err)) {
-        binder.before_metrics = collect_names(plan, names);
+        binder.before_metric = collect_names(plan, names);
         binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
         hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
     }

@@ -179,11 +179,9 @@ static const struct bounds {
     {"mismatches", false, 0, HUGE_VAL},
 };
 
-static void try_field(void *context, struct hn_expression *expression, const struct hn_field *field,
-                      size_t item)
+static void try_field(void *context, struct hn_expression *expression, const struct hn_field *field)
 {
     const struct trial *trial = context;
-    (void)item;
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
         if (strcmp(bounds[i].key, field->key) != 0)
             continue;
@@ -390,12 +388,11 @@ static void check_size(struct hn_reader *reader, const struct hn_argument *argum
 
 /* The reference is run once for each value of what it depends on: nothing else may reach it. */
 static void check_reference_use(void *context, struct hn_expression *expression,
-                                const struct hn_field *field, size_t item)
+                                const struct hn_field *field)
 {
     struct hn_reader *reader = context;
     const struct hn_plan *plan = reader->plan;
     (void)field;
-    (void)item;
     for (size_t i = 0; expression != NULL && i < plan->name_count; i++) {
         const char *name = plan->names[i];
         if (hn_bindings_get(&plan->defaults, name) != NULL && hn_plan_uses(plan, expression, i) &&
@@ -472,7 +469,7 @@ static void check_all(struct hn_reader *reader)
     check_energy(reader);
     hn_expressions_walk(&hn_step_structure, reference, check_reference_use, reader);
     for (size_t i = 0; i < reference->argument_count; i++)
-        check_reference_use(reader, plan->arguments[reference->arguments[i]].value, NULL, 0);
+        check_reference_use(reader, plan->arguments[reference->arguments[i]].value, NULL);
     check_ladder(reader);
     for (size_t i = 0; i < reader->config->problem_count; i++)
         try_problem(reader, i);
@@ -644,13 +641,11 @@ static void read_root(struct hn_reader *reader)
 
 /* An expression that fails later, at a point, says where it stands; until now the reader has said
  * it. */
-static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field,
-                      size_t item)
+static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field)
 {
     struct hn_reader *reader = context;
     const struct hn_yaml *node = hn_config_place(reader, expression);
     (void)field;
-    (void)item;
     if (node != reader->root)
         hn_expression_set_place(expression, hn_config_where(reader, node));
 }

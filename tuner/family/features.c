@@ -55,14 +55,12 @@ struct finding {
 };
 
 /* Finds what divides the size in an expression. */
-static void scan(void *context, struct hn_expression *expression, const struct hn_field *field,
-                 size_t item)
+static void scan(void *context, struct hn_expression *expression, const struct hn_field *field)
 {
     static const char call[] = "ceil_div(";
     const struct finding *finding = context;
     const char *begin = hn_expression_text(expression), *at = begin, *size = finding->edge.size;
     (void)field;
-    (void)item;
     for (; (at = strstr(at, size)) != NULL; at += strlen(size)) {
         size_t before = (size_t)(at - begin);
         const char *part = at + strlen(size) + strspn(at + strlen(size), " ");

@@ -283,12 +283,11 @@ struct key {
 };
 
 static void append_value(void *context, struct hn_expression *expression,
-                         const struct hn_field *field, size_t item)
+                         const struct hn_field *field)
 {
     const struct key *key = context;
     struct hn_value value = hn_word("-"); /* of a map that no step takes there may be none */
     (void)field;
-    (void)item;
     (void)hn_expression_evaluate(expression, key->values, &value, NULL);
     hn_text_append(key->text, " ");
     hn_value_append(key->text, &value);
