@@ -110,9 +110,9 @@ uint32_t hn_keys_find(const struct hn_keys *keys, const void *key)
 
 uint32_t hn_keys_add(struct hn_keys *keys, const void *key)
 {
-    uint32_t number = hn_keys_find(keys, key);
-    if (number != HN_NO_KEY)
-        return number;
+    uint32_t *slot = keys->slot_count > 0 ? slot_of(keys, key) : NULL;
+    if (slot != NULL && *slot > 0)
+        return *slot - 1;
     keys->bytes = hn_need_room(keys->bytes, keys->count, keys->stride);
     /* At most three quarters full. */
     if ((uint64_t)keys->count * 4 >= (uint64_t)keys->slot_count * 3) {
@@ -121,11 +121,11 @@ uint32_t hn_keys_add(struct hn_keys *keys, const void *key)
         keys->slots = hn_need(keys->slot_count, sizeof *keys->slots);
         for (uint32_t i = 0; i < keys->count; i++)
             *slot_of(keys, hn_keys_at(keys, i)) = i + 1;
+        slot = slot_of(keys, key);
     }
-    number = keys->count++;
-    memcpy(keys->bytes + number * keys->stride, key, keys->stride);
-    *slot_of(keys, key) = keys->count;
-    return number;
+    memcpy(keys->bytes + keys->count * keys->stride, key, keys->stride);
+    *slot = ++keys->count;
+    return keys->count - 1;
 }
 
 struct hn_random hn_random_seeded(uint64_t seed)

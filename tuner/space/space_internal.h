@@ -330,9 +330,8 @@ struct hn_space_count_level {
     size_t term_count;
     size_t *slots;
     size_t slot_count;
-    uint64_t *keys; /* of these, then the count; a hash table */
-    size_t used;
-    size_t capacity;
+    struct hn_keys keys; /* of these */
+    double *totals; /* by the number of the key: the points below */
 };
 
 struct hn_space_counts {

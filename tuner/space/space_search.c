@@ -467,6 +467,7 @@ static void list_used(struct hn_space_counts *counts, size_t depth, const size_t
     for (size_t i = 0; i < slot_count; i++)
         if (slots[i])
             level->slots[level->slot_count++] = i;
+    level->keys.stride = (level->term_count + level->slot_count) * sizeof(uint64_t);
 }
 
 static void list_all_used(struct hn_space_counts *counts)
@@ -483,50 +484,6 @@ static void list_all_used(struct hn_space_counts *counts)
             level_of[plan->levels[i].exports.items[j].result] = i;
     for (size_t i = 0; i < plan->level_count; i++)
         list_used(counts, i, level_of, marks, marks + terms);
-}
-
-static size_t key_size(const struct hn_space_count_level *level)
-{
-    return level->term_count + level->slot_count;
-}
-
-/* Entries are a key and its count, as a double's bits; a count below zero is a free one. */
-static uint64_t *find_entry(const struct hn_space_count_level *level, const uint64_t *key)
-{
-    size_t size = key_size(level);
-    uint64_t hash = 0;
-    for (size_t i = 0; i < size; i++) {
-        hash = (hash ^ key[i]) * 0x9e3779b97f4a7c15;
-        hash ^= hash >> 32;
-    }
-    size_t place = hash & (level->capacity - 1);
-    for (;; place = (place + 1) & (level->capacity - 1)) {
-        uint64_t *entry = level->keys + place * (size + 1);
-        if (entry[size] == UINT64_MAX || memcmp(entry, key, size * sizeof *key) == 0)
-            return entry;
-    }
-}
-
-static bool grow(struct hn_space_counts *counts, struct hn_space_count_level *level)
-{
-    size_t size = key_size(level) + 1;
-    struct hn_space_count_level grown = *level;
-    grown.capacity = level->capacity == 0 ? 64 : 2 * level->capacity;
-    size_t bytes = grown.capacity * size * sizeof *grown.keys;
-    if (counts->bytes + bytes > most_bytes)
-        return false;
-    grown.keys = hn_need_more(NULL, bytes, 1);
-    for (size_t i = 0; i < grown.capacity; i++)
-        grown.keys[i * size + size - 1] = UINT64_MAX;
-    for (size_t i = 0; i < level->capacity; i++) {
-        const uint64_t *entry = level->keys + i * size;
-        if (entry[size - 1] != UINT64_MAX)
-            memcpy(find_entry(&grown, entry), entry, size * sizeof *entry);
-    }
-    counts->bytes += bytes - level->capacity * size * sizeof *grown.keys;
-    free(level->keys);
-    *level = grown;
-    return true;
 }
 
 static double count_below(struct hn_space_counts *counts, struct hn_space_search *search,
@@ -558,33 +515,30 @@ static double count_below(struct hn_space_counts *counts, struct hn_space_search
                           size_t depth, uint64_t most_steps)
 {
     struct hn_space_count_level *level = &counts->levels[depth];
-    size_t size = key_size(level);
-    uint64_t key[size + 1];
-    double total;
+    uint64_t key[level->term_count + level->slot_count + 1];
     for (size_t i = 0; i < level->term_count; i++)
         key[i] = (uint64_t)search->cells[level->terms[i]].integer;
     for (size_t i = 0; i < level->slot_count; i++)
         key[level->term_count + i] = search->positions[level->slots[i]];
-    const uint64_t *known = level->capacity > 0 ? find_entry(level, key) : NULL;
-    if (known != NULL && known[size] != UINT64_MAX) {
-        memcpy(&total, &known[size], sizeof total);
-        return total;
-    }
-    total = count_each(counts, search, depth, most_steps);
-    if (total < 0 || search->steps > most_steps ||
-        (2 * level->used >= level->capacity && !grow(counts, level)))
+    uint32_t known = hn_keys_find(&level->keys, key);
+    if (known != HN_NO_KEY)
+        return level->totals[known];
+    double total = count_each(counts, search, depth, most_steps);
+    /* Arrays have room for twice as much, and the table of keys some more. */
+    counts->bytes += 2 * (level->keys.stride + sizeof total) + 4 * sizeof known;
+    if (total < 0 || search->steps > most_steps || counts->bytes > most_bytes)
         return -1;
-    uint64_t *entry = find_entry(level, key);
-    memcpy(entry, key, size * sizeof *key);
-    memcpy(&entry[size], &total, sizeof total);
-    level->used++;
+    level->totals = hn_need_room(level->totals, level->keys.count, sizeof total);
+    level->totals[hn_keys_add(&level->keys, key)] = total;
     return total;
 }
 
 static void finish_counts(struct hn_space_counts *counts)
 {
-    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++)
-        free(counts->levels[i].keys);
+    for (size_t i = 0; counts->levels != NULL && i < counts->plan->level_count; i++) {
+        hn_keys_finish(&counts->levels[i].keys);
+        free(counts->levels[i].totals);
+    }
     hn_blocks_finish(&counts->blocks);
     *counts = (struct hn_space_counts){0};
 }
