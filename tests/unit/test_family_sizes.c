@@ -58,6 +58,23 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
     }
 }
 
+/* Of numbers that are drawn few large ones are powers of two. */
+TEST(what_only_round_numbers_meet_is_met_at_all_sizes)
+{
+    struct hn_config *config = load("family/powers.yaml");
+    uint64_t at = 0;
+    int64_t powers = 0;
+    int odd = 0;
+    for (int i = 0; i < 300; i++) {
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 1, &at);
+        assert_true(hn_family_has(config->family, &problem, NULL));
+        powers |= size_of(&problem, "N");
+        odd += size_of(&problem, "BATCH") % 2 != 0;
+    }
+    assert_int_equal(powers & 0xffffff, 0xffffff);
+    assert_true(odd > 100);
+}
+
 TEST(a_seed_gives_a_sequence)
 {
     struct hn_config *config = load("family/tiles.yaml");

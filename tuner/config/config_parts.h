@@ -115,9 +115,9 @@ void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node
 /* One value; a word is borrowed from the node. An integer 0 after a failure. */
 struct hn_value hn_config_read_value(struct hn_reader *reader, const struct hn_yaml *node);
 /* A list of values, {range: [low, high], step: s} or {powers_of_two: [low, high]}: at least one, none twice, of one
- * kind. */
-void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, struct hn_value **values,
-                           size_t *count);
+ * kind; or, of scalars too, one value. */
+void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, bool scalars,
+                           struct hn_value **values, size_t *count);
 /* "word", "boolean" or "number". */
 const char *hn_config_value_kind(const struct hn_value *value);
 /* The value of a list that equals this one, or the same number in another type; NULL. */

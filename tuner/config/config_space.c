@@ -20,13 +20,10 @@ static void read_lists(struct hn_reader *reader, const struct hn_yaml *mapping, 
         struct hn_config_parameter *list = &(*lists)[(*count)++];
         hn_config_check_name(reader, child->key);
         list->name = child->key->text;
-        if (scalars && child->kind == HN_YAML_SCALAR) {
-            list->values = hn_need_block(&reader->config->blocks, 1, sizeof *list->values);
-            list->values[list->count++] = hn_config_read_value(reader, child);
-        } else if (!scalars && hn_config_is_computed(reader, child))
+        if (!scalars && hn_config_is_computed(reader, child))
             list->recipe = hn_need_block(&reader->config->blocks, 1, sizeof *list->recipe);
         else
-            hn_config_read_values(reader, child, &list->values, &list->count);
+            hn_config_read_values(reader, child, scalars, &list->values, &list->count);
     }
 }
 

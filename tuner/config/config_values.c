@@ -211,10 +211,13 @@ static void read_powers(struct hn_reader *reader, const struct hn_yaml *node,
         (*values)[(*count)++] = hn_integer((int64_t)power);
 }
 
-void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node,
+void hn_config_read_values(struct hn_reader *reader, const struct hn_yaml *node, bool scalars,
                            struct hn_value **values, size_t *count)
 {
-    if (node->kind == HN_YAML_SEQUENCE)
+    if (scalars && node->kind == HN_YAML_SCALAR) {
+        *values = hn_need_block(&reader->config->blocks, 1, sizeof **values);
+        (*values)[(*count)++] = hn_config_read_value(reader, node);
+    } else if (node->kind == HN_YAML_SEQUENCE)
         read_list(reader, node, values, count);
     else if (node->kind == HN_YAML_MAPPING && hn_yaml_get(node, "range") != NULL)
         read_range(reader, node, values, count);

@@ -30,6 +30,14 @@ find_broken(const struct hn_family *family, const struct hn_value *values, struc
     return NULL;
 }
 
+static bool is_of_family(const struct hn_family *family, const struct hn_value *values)
+{
+    bool allowed = true;
+    for (size_t i = 0; i < family->value_count; i++)
+        allowed = allowed && allows(&family->values[i], &values[i]);
+    return allowed && find_broken(family, values, NULL) == NULL;
+}
+
 static void fail_value(const struct hn_family_value *value, const struct hn_value *given,
                        struct hn_error *err)
 {
@@ -135,6 +143,36 @@ static void give(const struct hn_family *family, const struct hn_value *values,
         hn_bindings_set(problem, family->values[i].name, &values[i], err);
 }
 
+/* Conditions that only round numbers meet, as powers of two, hold for few of those that are drawn,
+ * and hardly any large ones. Then values lose their last bits, but for those that may keep them.
+ * The conditions have to hold for twice as much, too: a bound is not met by all beyond it. */
+static bool round_until_they_hold(const struct hn_family *family, struct hn_value *values)
+{
+    struct hn_value fewer[family->value_count + 1], twice[family->value_count + 1];
+    bool holds = false;
+    for (int bits = 32; bits > 0 && !holds; bits--) {
+        for (size_t i = 0; i < family->value_count; i++) {
+            int64_t number = family->values[i].kind == HN_FAMILY_RANGE ? values[i].integer : 0;
+            int last = number > 0 ? 64 - __builtin_clzll((uint64_t)number) - bits : 0;
+            fewer[i] = twice[i] = values[i];
+            if (last > 0 && number < INT64_MAX / 2) {
+                fewer[i].integer = number >> last << last;
+                twice[i].integer = 2 * fewer[i].integer;
+            }
+        }
+        holds = is_of_family(family, fewer) && find_broken(family, twice, NULL) == NULL;
+    }
+    for (size_t i = 0; i < family->value_count && holds; i++) {
+        twice[i] = fewer[i];
+        fewer[i] = values[i];
+        if (!is_of_family(family, fewer))
+            fewer[i] = twice[i];
+    }
+    if (holds)
+        memcpy(values, fewer, family->value_count * sizeof *values);
+    return holds;
+}
+
 /* Fills in `values`, which has room for those of the family. */
 static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
                  struct hn_value *values, struct hn_error *err)
@@ -144,7 +182,7 @@ static void draw(const struct hn_family *family, uint64_t seed, uint64_t *at,
     for (int tries = 0; tries < TRIES_MOST; tries++) {
         place_values(family, seed, (*at)++, values);
         broken = find_broken(family, values, NULL);
-        if (broken == NULL)
+        if (broken == NULL || round_until_they_hold(family, values))
             return;
     }
     find_broken(family, values, &reason);
@@ -161,14 +199,12 @@ static const int64_t round_to = 16;
 static void round_sizes(const struct hn_family *family, struct hn_value *values)
 {
     struct hn_value rounded[family->value_count + 1];
-    bool allowed = true;
     for (size_t i = 0; i < family->value_count; i++) {
         rounded[i] = values[i];
         if (family->values[i].kind == HN_FAMILY_RANGE && values[i].integer >= round_to)
             rounded[i].integer -= values[i].integer % round_to;
-        allowed = allowed && allows(&family->values[i], &rounded[i]);
     }
-    if (allowed && find_broken(family, rounded, NULL) == NULL)
+    if (is_of_family(family, rounded))
         memcpy(values, rounded, family->value_count * sizeof *values);
 }
 
@@ -272,11 +308,8 @@ static void read_family_value(struct hn_reader *reader, const struct hn_yaml *no
     hn_config_check_name(reader, node->key);
     value->name = node->key->text;
     value->kind = HN_FAMILY_LIST;
-    if (node->kind == HN_YAML_SCALAR) {
-        value->values = hn_need_block(&reader->config->blocks, 1, sizeof *value->values);
-        value->values[value->count++] = hn_config_read_value(reader, node);
-    } else if (node->kind == HN_YAML_SEQUENCE || hn_yaml_get(node, "powers_of_two") != NULL)
-        hn_config_read_values(reader, node, &value->values, &value->count);
+    if (node->kind != HN_YAML_MAPPING || hn_yaml_get(node, "powers_of_two") != NULL)
+        hn_config_read_values(reader, node, true, &value->values, &value->count);
     else if (hn_yaml_get(node, "range") != NULL)
         read_range(reader, node, value);
     else
