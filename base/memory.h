@@ -26,6 +26,13 @@ void *hn_need_room(void *items, size_t count, size_t size);
 #define HN_EACH_OF(item, array, count)                                                                                 \
     for (__typeof__(&*(array)) item = (array); item != NULL && item < (array) + (count); item++)
 #define HN_EACH(item, list) HN_EACH_OF(item, (list).items, (list).count)
+/* The same with what ends an item, and frees the array. */
+#define HN_FREE_EACH(item, array, count, end)                                                                          \
+    do {                                                                                                               \
+        HN_EACH_OF(item, array, count)                                                                                 \
+        end;                                                                                                           \
+        free(array);                                                                                                   \
+    } while (0)
 
 /* The same for those rooms, sticky: zeroed memory, also of no bytes, and a copy of a string, NULL for NULL; NULL after a failure. */
 void *hn_allocate(size_t count, size_t size, struct hn_error *err);

@@ -34,9 +34,7 @@ void hn_tuned_finish(struct hn_tuned *tuned)
 
 void hn_tuned_list_free(struct hn_tuned_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        hn_tuned_finish(&list->items[i]);
-    free(list->items);
+    HN_FREE_EACH(tuned, list->items, list->count, hn_tuned_finish(tuned));
     *list = (struct hn_tuned_list){.items = NULL};
 }
 

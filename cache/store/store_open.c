@@ -300,9 +300,7 @@ void hn_store_close(struct hn_store *store)
         return;
     if (store->pending_count > 0)
         (void)hn_store_commit(store, &lost);
-    for (size_t i = 0; i < store->pending_count; i++)
-        hn_pending_finish(&store->pending[i]);
-    free(store->pending);
+    HN_FREE_EACH(pending, store->pending, store->pending_count, hn_pending_finish(pending));
     free(store->left_out);
     hn_database_close(store->database);
     if (store->follower.closed != NULL)

@@ -290,9 +290,7 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
 
 void hn_records_free(struct hn_records *records)
 {
-    for (size_t i = 0; i < records->count; i++)
-        hn_record_finish(&records->items[i]);
-    free(records->items);
+    HN_FREE_EACH(record, records->items, records->count, hn_record_finish(record));
     *records = (struct hn_records){.items = NULL};
 }
 

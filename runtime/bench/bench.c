@@ -349,9 +349,8 @@ void hn_bench_destroy(struct hn_bench *bench)
     for (size_t i = 0; observers[i] != NULL; i++)
         if (bench->observing[i] != NULL && observers[i]->close != NULL)
             observers[i]->close(bench->observing[i]);
-    for (size_t i = 0; i < bench->reference_count; i++)
-        destroy_reference(bench->references[i]);
-    free(bench->references);
+    HN_FREE_EACH(reference, bench->references, bench->reference_count,
+                 destroy_reference(*reference));
     hn_sampler_finish(&bench->sampler);
     hn_stage_finish(&bench->stage);
     hn_arena_finish(&bench->arena);

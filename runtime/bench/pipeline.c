@@ -126,9 +126,7 @@ void hn_stage_finish(struct hn_stage *stage)
     }
     for (size_t i = 0; i < stage->upload_count; i++)
         driver->p_cuEventDestroy(stage->uploads[i]);
-    for (size_t i = 0; i < stage->buffer_count; i++)
-        host_buffer_free(&stage->buffers[i], driver);
-    free(stage->buffers);
+    HN_FREE_EACH(buffer, stage->buffers, stage->buffer_count, host_buffer_free(buffer, driver));
     free(stage->uploads);
     *stage = (struct hn_stage){0};
 }

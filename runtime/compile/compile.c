@@ -668,9 +668,7 @@ void hn_image_finish(struct hn_image *image)
 {
     if (image == NULL)
         return;
-    for (size_t i = 0; i < image->entry_count; i++)
-        free(image->entries[i]);
-    free(image->entries);
+    HN_FREE_EACH(entry, image->entries, image->entry_count, free(*entry));
     free(image->cubin);
     free(image->log);
     free(image->message);

@@ -394,12 +394,8 @@ enum hn_status hn_source_make_reference(const struct hn_plan *plan,
 
 void hn_source_finish(struct hn_source *source)
 {
-    for (size_t i = 0; i < source->entry_count; i++)
-        free(source->entries[i]);
-    for (size_t i = 0; i < source->option_count; i++)
-        free(source->options[i]);
-    free(source->entries);
-    free(source->options);
+    HN_FREE_EACH(entry, source->entries, source->entry_count, free(*entry));
+    HN_FREE_EACH(option, source->options, source->option_count, free(*option));
     free(source->text);
     *source = (struct hn_source){.template = NULL};
 }

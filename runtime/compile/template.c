@@ -249,9 +249,7 @@ enum hn_status hn_template_load(const char *path, struct hn_template *template,
     loader.paths = hn_allocate(INCLUDE_LIMIT + 1, sizeof *loader.paths, err);
     if (!hn_failed(err))
         load(path, &loader, err);
-    for (size_t i = 0; i < template->file_count; i++)
-        free(loader.paths[i]);
-    free(loader.paths);
+    HN_FREE_EACH(one, loader.paths, template->file_count, free(*one));
     if (hn_failed(err))
         hn_template_finish(template);
     return err->status;

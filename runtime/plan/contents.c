@@ -337,8 +337,6 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
 
 void hn_plan_files_finish(struct hn_plan_files *files)
 {
-    for (size_t i = 0; i < files->count; i++)
-        free(files->items[i].path);
-    free(files->items);
+    HN_FREE_EACH(file, files->items, files->count, free(file->path));
     *files = (struct hn_plan_files){NULL, 0};
 }

@@ -28,9 +28,7 @@ void hn_message_init(struct hn_message *message, const char *type)
 
 void hn_message_finish(struct hn_message *message)
 {
-    for (size_t i = 0; i < message->blob_count; i++)
-        free(message->blobs[i].data);
-    free(message->blobs);
+    HN_FREE_EACH(blob, message->blobs, message->blob_count, free(blob->data));
     json_decref(message->json);
     *message = (struct hn_message){0};
 }

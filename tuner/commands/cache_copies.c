@@ -438,9 +438,7 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
         if (newest)
             export_one(given, &list->items[i], paths[i], err);
     }
-    for (size_t i = 0; i < list->count; i++)
-        free(paths[i]);
-    free(paths);
+    HN_FREE_EACH(path, paths, list->count, free(*path));
 }
 
 /* The rules of families that fit go beside the tunings; where there are none of these, too. Returns

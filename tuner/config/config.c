@@ -539,13 +539,6 @@ static void read_prior(struct hn_reader *reader)
 
 enum { FORMAT = 1 };
 
-static void free_points(struct hn_bindings *points, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hn_bindings_finish(&points[i]);
-    free(points);
-}
-
 void hn_config_destroy(struct hn_config *config)
 {
     if (config == NULL)
@@ -559,9 +552,9 @@ void hn_config_destroy(struct hn_config *config)
     }
     for (size_t i = 0; i < config->constraint_count; i++)
         hn_expression_destroy(config->constraints[i].expression);
-    free_points(config->problems, config->problem_count);
-    free_points(config->ladder, config->ladder_count);
-    free_points(config->only, config->only_count);
+    HN_FREE_EACH(point, config->problems, config->problem_count, hn_bindings_finish(point));
+    HN_FREE_EACH(point, config->ladder, config->ladder_count, hn_bindings_finish(point));
+    HN_FREE_EACH(point, config->only, config->only_count, hn_bindings_finish(point));
     hn_bindings_finish(&config->defaults);
     hn_expression_destroy(config->prior);
     hn_bindings_finish(&config->prior_limits);
@@ -569,8 +562,8 @@ void hn_config_destroy(struct hn_config *config)
     for (size_t i = 0; family != NULL && i < family->where_count; i++)
         hn_expression_destroy(family->where[i].expression);
     if (family != NULL) {
-        free_points(family->sizes, family->size_count);
-        free_points(family->ladder, family->ladder_count);
+        HN_FREE_EACH(point, family->sizes, family->size_count, hn_bindings_finish(point));
+        HN_FREE_EACH(point, family->ladder, family->ladder_count, hn_bindings_finish(point));
         free(family->weights);
         hn_bindings_finish(&family->defaults);
     }

@@ -122,9 +122,7 @@ static void keep_values(struct hn_config_parameter *parameter, const bool *keep)
 
 void hn_config_keep_points(struct hn_config *config, const struct hn_bindings *points, size_t count)
 {
-    for (size_t i = 0; i < config->only_count; i++)
-        hn_bindings_finish(&config->only[i]);
-    free(config->only);
+    HN_FREE_EACH(point, config->only, config->only_count, hn_bindings_finish(point));
     config->only = count > 0 ? hn_need(count, sizeof *config->only) : NULL;
     for (size_t i = 0; i < count; i++)
         config->only[i] = hn_need_bindings(&points[i], NULL);

@@ -72,9 +72,8 @@ static void multiply_problems(struct hn_reader *reader, const struct hn_config_p
         hn_bindings_copy(&all[i], &reader->config->problems[i / list->count], reader->err);
         hn_bindings_set(&all[i], list->name, &list->values[i % list->count], reader->err);
     }
-    for (size_t i = 0; i < reader->config->problem_count; i++)
-        hn_bindings_finish(&reader->config->problems[i]);
-    free(reader->config->problems);
+    HN_FREE_EACH(problem, reader->config->problems, reader->config->problem_count,
+                 hn_bindings_finish(problem));
     reader->config->problems = all;
     reader->config->problem_count = total;
 }

@@ -218,9 +218,7 @@ static double predict(const struct tree *tree, const uint16_t *choice)
 
 static void finish_tree(struct tree *tree)
 {
-    for (size_t i = 0; i < tree->count; i++)
-        free(tree->nodes[i].goes_left);
-    free(tree->nodes);
+    HN_FREE_EACH(node, tree->nodes, tree->count, free(node->goes_left));
     *tree = (struct tree){0};
 }
 

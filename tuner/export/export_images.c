@@ -187,9 +187,7 @@ static enum hn_status write_cubin_header(const struct hn_export *export, struct 
     gather(export, &images, err);
     with_images.images = &images;
     hn_export_write(&with_images, hn_export_embedded_skeleton, text, err);
-    for (size_t i = 0; i < images.count; i++)
-        hn_image_finish(&images.items[i].image);
-    free(images.items);
+    HN_FREE_EACH(cell, images.items, images.count, hn_image_finish(&cell->image));
     return err->status;
 }
 

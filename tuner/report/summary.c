@@ -608,9 +608,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
                                             look_up, (void *)(uintptr_t)session, NULL));
     add_score(&summary, json);
     add_words(&summary, json);
-    for (size_t i = 0; i < count; i++)
-        hn_record_finish(&kept[i]);
-    free(kept);
+    HN_FREE_EACH(record, kept, count, hn_record_finish(record));
     free(ladder);
     hn_ranking_finish(&ranking);
     if (!hn_failed(err))

@@ -668,17 +668,13 @@ static void close_live(struct hn_backend *backend)
 {
     struct hn_live *live = live_of(backend);
     stop(backend);
-    for (size_t i = 0; i < live->returned_count; i++)
-        hn_card_job_finish(&live->returned[i]);
-    for (size_t i = 0; i < live->event_count; i++)
-        hn_backend_event_finish(&live->events[i]);
+    HN_FREE_EACH(job, live->returned, live->returned_count, hn_card_job_finish(job));
+    HN_FREE_EACH(event, live->events, live->event_count, hn_backend_event_finish(event));
     for (size_t i = 0; i < live->anchor_count; i++) {
         hn_message_finish(&live->anchors[i].message);
         hn_bindings_finish(&live->anchors[i].point);
     }
     hn_message_finish(&live->warm);
-    free(live->returned);
-    free(live->events);
     hn_keys_finish(&live->references);
     free(live);
 }

@@ -113,9 +113,7 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
 
 void hn_rule_code_list_finish(struct hn_rule_code_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        hn_bindings_finish(&list->items[i].values);
-    free(list->items);
+    HN_FREE_EACH(code, list->items, list->count, hn_bindings_finish(&code->values));
 }
 
 /* Tickets of a pool that searches have used. */

@@ -700,8 +700,6 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
 
 void hn_points_ahead_finish(struct hn_points_ahead *ahead)
 {
-    for (size_t i = 0; i < ahead->count; i++)
-        hn_bindings_finish(&ahead->points[i]);
-    free(ahead->points);
+    HN_FREE_EACH(point, ahead->points, ahead->count, hn_bindings_finish(point));
     *ahead = (struct hn_points_ahead){0};
 }

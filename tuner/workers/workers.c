@@ -81,9 +81,7 @@ static void destroy_card(struct hn_card *card)
     }
     hn_process_kill(&card->process);
     drop_request(card);
-    for (size_t i = 0; i < card->setup_count; i++)
-        hn_message_finish(&card->setup[i]);
-    free(card->setup);
+    HN_FREE_EACH(message, card->setup, card->setup_count, hn_message_finish(message));
     hn_card_job_finish(&card->job);
     free(card);
 }
