@@ -3,25 +3,31 @@
  * $HONE_DOUBLE_KEPT. Set as HONE_NVRTC. A program that does not compile, or that may include files
  * from elsewhere than the toolkit, is compiled each time. $HONE_DOUBLE_COMPILING,
  * "BLOCK=64 ITEMS=8: 5000": so many milliseconds longer where the prelude has these macros. */
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
 #include "runtime/compile/nvrtc.h"
+#include "runtime/device/library.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
 /* What is kept: the log, the cubin, and the lowered name of each expression, one behind the other.
  */
 enum { LOG, CUBIN, NAMES, PARTS };
-enum { EXPRESSIONS_MOST = 16 };
+enum { EXPRESSIONS_MOST = 64 };
 
 struct program {
-    nvrtcProgram real;
+    nvrtcProgram real; /* NULL: not made yet, since nobody had to compile */
+    const char *text;  /* borrowed from Hone, as the headers, until they were compiled */
+    const char **headers, **names;
+    int header_count;
     char *name;
     struct hn_hash key;
     bool includes_files, may_be_kept;
@@ -48,6 +54,71 @@ static const struct hn_nvrtc *real(void)
     setenv("HONE_NVRTC", own, 1);
     free(own);
     return &nvrtc;
+}
+
+/* What the real one says of itself, so that a process that compiles nothing does not load it, which
+ * takes longer than a short test's other work. It is kept beside this library, for that file. */
+struct answers {
+    char path[PATH_MAX];
+    struct timespec changed;
+    int major, minor;
+    int architectures[HN_NVRTC_ARCHITECTURES];
+    size_t architecture_count;
+    char include_dir[1024];
+};
+
+static bool find_change(const char *path, struct timespec *changed)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return false;
+    *changed = status.st_mtim;
+    return true;
+}
+
+static bool read_answers(const char *path, struct answers *answers)
+{
+    struct timespec changed;
+    FILE *file = fopen(path, "rb");
+    bool read = file != NULL && fread(answers, sizeof *answers, 1, file) == 1;
+    if (file != NULL)
+        fclose(file);
+    return read && find_change(answers->path, &changed) &&
+           memcmp(&changed, &answers->changed, sizeof changed) == 0;
+}
+
+static void ask_real(struct answers *answers)
+{
+    void *function = NULL;
+    memset(answers, 0, sizeof *answers);
+    memcpy(&function, &real()->p_nvrtcVersion, sizeof function);
+    if (!hn_library_path(function, answers->path, sizeof answers->path) ||
+        !find_change(answers->path, &answers->changed))
+        abort();
+    answers->major = real()->major;
+    answers->minor = real()->minor;
+    answers->architecture_count = hn_nvrtc_architectures(real(), answers->architectures);
+    memcpy(answers->include_dir, real()->include_dir, sizeof answers->include_dir);
+}
+
+static const struct answers *answers(void)
+{
+    static struct answers answers;
+    char path[4128], whole[4096];
+    if (answers.major > 0)
+        return &answers;
+    snprintf(whole, sizeof whole, "%s.answers", getenv("HONE_NVRTC"));
+    if (read_answers(whole, &answers))
+        return &answers;
+    ask_real(&answers);
+    snprintf(path, sizeof path, "%s.%d", whole, (int)getpid());
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        return &answers;
+    bool written = fwrite(&answers, sizeof answers, 1, file) == 1;
+    if (fclose(file) != 0 || !written || rename(path, whole) != 0)
+        unlink(path);
+    return &answers;
 }
 
 static bool includes_files(const char *text)
@@ -185,7 +256,9 @@ static void write_kept(struct program *program)
 
 EXPORT nvrtcResult nvrtcVersion(int *major, int *minor)
 {
-    return real()->p_nvrtcVersion(major, minor);
+    *major = answers()->major;
+    *minor = answers()->minor;
+    return NVRTC_SUCCESS;
 }
 
 EXPORT const char *nvrtcGetErrorString(nvrtcResult result)
@@ -195,12 +268,15 @@ EXPORT const char *nvrtcGetErrorString(nvrtcResult result)
 
 EXPORT nvrtcResult nvrtcGetNumSupportedArchs(int *count)
 {
-    return real()->p_nvrtcGetNumSupportedArchs(count);
+    *count = (int)answers()->architecture_count;
+    return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetSupportedArchs(int *architectures)
 {
-    return real()->p_nvrtcGetSupportedArchs(architectures);
+    memcpy(architectures, answers()->architectures,
+           answers()->architecture_count * sizeof *architectures);
+    return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram *handle, const char *text, const char *name,
@@ -210,24 +286,34 @@ EXPORT nvrtcResult nvrtcCreateProgram(nvrtcProgram *handle, const char *text, co
     struct program *program = calloc(1, sizeof *program);
     if (program == NULL)
         return NVRTC_ERROR_OUT_OF_MEMORY;
+    program->text = text;
+    program->header_count = count;
+    program->headers = malloc(2 * ((size_t)count + 1) * sizeof *headers);
+    if (program->headers == NULL)
+        abort();
+    program->names = program->headers + count;
     program->includes_files = includes_files(text);
     program->may_be_kept = true;
     program->key = hn_hash_string(text);
     program->delay_ms = delay_ms(text);
     for (int i = 0; i < count; i++) {
+        program->names[i] = names[i];
+        program->headers[i] = headers[i];
         add(&program->key, names[i]);
         add(&program->key, headers[i]);
     }
     program->name = strdup(name);
     *handle = (nvrtcProgram)(void *)program;
-    return real()->p_nvrtcCreateProgram(&program->real, text, name, count, headers, names);
+    return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
 {
     struct program *program = (void *)*handle;
-    nvrtcResult result = real()->p_nvrtcDestroyProgram(&program->real);
+    nvrtcResult result =
+        program->real == NULL ? NVRTC_SUCCESS : real()->p_nvrtcDestroyProgram(&program->real);
     free(program->name);
+    free(program->headers);
     for (int i = 0; i < PARTS; i++)
         free(program->kept[i]);
     for (size_t i = 0; i < program->expression_count; i++)
@@ -240,13 +326,11 @@ EXPORT nvrtcResult nvrtcDestroyProgram(nvrtcProgram *handle)
 EXPORT nvrtcResult nvrtcAddNameExpression(nvrtcProgram handle, const char *expression)
 {
     struct program *program = (void *)handle;
-    if (program->expression_count < EXPRESSIONS_MOST) {
-        add(&program->key, expression);
-        program->expressions[program->expression_count++] = strdup(expression);
-    } else {
-        program->may_be_kept = false;
-    }
-    return real()->p_nvrtcAddNameExpression(program->real, expression);
+    if (program->expression_count == EXPRESSIONS_MOST)
+        return NVRTC_ERROR_INVALID_INPUT;
+    add(&program->key, expression);
+    program->expressions[program->expression_count++] = strdup(expression);
+    return NVRTC_SUCCESS;
 }
 
 EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram handle, const char *expression,
@@ -267,7 +351,7 @@ EXPORT nvrtcResult nvrtcGetLoweredName(nvrtcProgram handle, const char *expressi
 /* The toolkit's headers are those of its version; what lies in other folders may change. */
 static bool is_elsewhere(const char *option)
 {
-    const char *own = real()->include_dir;
+    const char *own = answers()->include_dir;
     return strncmp(option, "--include-path=", 15) == 0 ||
            (strncmp(option, "-I", 2) == 0 &&
             (*own == '\0' || strncmp(option + 2, own, strlen(own)) != 0));
@@ -276,14 +360,21 @@ static bool is_elsewhere(const char *option)
 /* First without what NVRTC declares for few programs, as textures, which is a fifth of a small
  * one's time; and Hone's own kernels, of which the double takes no more than the names, in a fifth
  * of theirs. */
-static nvrtcResult compile(const struct program *program, int count, const char *const *options)
+static nvrtcResult compile(struct program *program, int count, const char *const *options)
 {
     const char *quick[count + 2];
+    nvrtcResult result =
+        real()->p_nvrtcCreateProgram(&program->real, program->text, program->name,
+                                     program->header_count, program->headers, program->names);
+    for (size_t i = 0; i < program->expression_count && result == NVRTC_SUCCESS; i++)
+        result = real()->p_nvrtcAddNameExpression(program->real, program->expressions[i]);
+    if (result != NVRTC_SUCCESS)
+        return result;
     memcpy(quick, options, (size_t)count * sizeof *quick);
     quick[count] = "--minimal";
     quick[count + 1] = "--Ofast-compile=max";
     int more = strncmp(program->name, "hone/", 5) == 0 ? 2 : 1;
-    nvrtcResult result = real()->p_nvrtcCompileProgram(program->real, count + more, quick);
+    result = real()->p_nvrtcCompileProgram(program->real, count + more, quick);
     return result == NVRTC_SUCCESS ? result
                                    : real()->p_nvrtcCompileProgram(program->real, count, options);
 }
@@ -292,7 +383,7 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const cha
 {
     struct program *program = (void *)handle;
     char version[32];
-    snprintf(version, sizeof version, "%d.%d", real()->major, real()->minor);
+    snprintf(version, sizeof version, "%d.%d", answers()->major, answers()->minor);
     add(&program->key, version);
     for (int i = 0; i < count; i++) {
         bool elsewhere = is_elsewhere(options[i]);
