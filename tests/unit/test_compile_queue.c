@@ -152,7 +152,7 @@ TEST(a_program_is_one_job_for_all_that_want_it)
     ask(fixture, &fixture->other, 3, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 0);
     assert_int_equal(take(&fixture->other, 3, false), HN_OUTCOME_OK);
-    compile_queue_forget(&fixture->client, HN_RANK_GUESSED, NULL);
+    hn_compile_pool_forget(&fixture->client, HN_RANK_GUESSED, NULL);
     ask(fixture, &fixture->other, 4, 7, HN_RANK_ASKED, 0);
     assert_int_equal(fixture->other.unfinished, 1);
     assert_int_equal(begin_next(fixture, 1), 4);
@@ -176,9 +176,9 @@ TEST(what_nobody_wants_any_more_is_gone)
     for (uint64_t i = 0; i < 3; i++)
         push(fixture, i, 0);
     struct hn_job *begun = compile_queue_next(&fixture->queue, 1);
-    hn_compile_pool_drop(&fixture->client, 2);
+    hn_compile_pool_forget(&fixture->client, HN_RANK_SETUP, &(uint64_t){2});
     assert_int_equal(fixture->client.pending, 2);
-    compile_queue_forget(&fixture->client, HN_RANK_SETUP, NULL);
+    hn_compile_pool_forget(&fixture->client, HN_RANK_SETUP, NULL);
     assert_int_equal(fixture->client.pending, 0);
     assert_int_equal(fixture->client.unfinished, 0);
     assert_true(TAILQ_EMPTY(&fixture->queue.waiting));

@@ -478,7 +478,7 @@ static void fill_sizes(struct tuning *tuning, const size_t *sizes, size_t count,
         if (i > 0)
             fill_briefly(tuning, sizes[i - 1], err);
     }
-    hn_compile_pool_forget(tuning->ahead, HN_RANK_GUESSED, false);
+    hn_compile_pool_forget(tuning->ahead, HN_RANK_GUESSED, NULL);
 }
 
 static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)

@@ -109,7 +109,7 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
            !(job == OWN_DEFAULT && live->base.hurries))
         hn_live_sleep(live, err);
     /* It may have been wanted twice. */
-    hn_compile_pool_drop(live->pool, id);
+    hn_compile_pool_forget(live->pool, HN_RANK_SETUP, &id);
     return taken && !hn_failed(err);
 }
 
@@ -270,7 +270,7 @@ static void stop(struct hn_backend *backend)
 {
     const struct hn_live *live = live_of(backend);
     hn_workers_lock(live->workers);
-    hn_compile_pool_forget(live->pool, HN_RANK_SETUP, true);
+    hn_compile_pool_stop(live->pool);
     hn_workers_unlock(live->workers);
 }
 
@@ -477,7 +477,7 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     if (live->prepared)
         live->workers->lead->state = HN_CARD_READY;
     /* By now the first points have been asked for. */
-    hn_compile_pool_forget(live->pool, HN_RANK_GUESSED, false);
+    hn_compile_pool_forget(live->pool, HN_RANK_GUESSED, NULL);
     return noise;
 }
 
@@ -712,7 +712,7 @@ struct hn_backend *hn_backend_live(struct hn_task *task, struct hn_workers *work
         snprintf(architecture, sizeof architecture, "sm_%d", live->base.device.identity.capability);
         /* Images for another architecture are thrown away. */
         if (live->own_started && strcmp(architecture, live->architecture) != 0) {
-            hn_compile_pool_forget(live->pool, HN_RANK_SETUP, false);
+            hn_compile_pool_forget(live->pool, HN_RANK_SETUP, NULL);
             live->options.ahead.count = 0;
             live->own_started = false;
         }

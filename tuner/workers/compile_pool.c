@@ -177,10 +177,8 @@ static size_t drop_wants(struct hn_wants *wants, const struct hn_compile_pool *c
     return asked;
 }
 
-/* Drops the client's wants of this rank and those that come behind it, all or those of one id. Jobs
- * that wait for nobody are gone, and those that are being compiled come to nothing. */
-static void compile_queue_forget(struct hn_compile_pool *client, enum hn_rank first,
-                                 const uint64_t *id)
+/* Jobs that wait for nobody are gone, and those that are being compiled come to nothing. */
+void hn_compile_pool_forget(struct hn_compile_pool *client, enum hn_rank first, const uint64_t *id)
 {
     struct hn_compile_queue *queue = client->queue;
     client->pending -= drop_wants(&client->finished, client, first, id);
@@ -200,17 +198,12 @@ static void compile_queue_forget(struct hn_compile_pool *client, enum hn_rank fi
 static void compile_queue_remove_client(struct hn_compile_pool *client)
 {
     struct hn_job *job;
-    compile_queue_forget(client, HN_RANK_SETUP, NULL);
+    hn_compile_pool_forget(client, HN_RANK_SETUP, NULL);
     TAILQ_REMOVE(&client->queue->clients, client, next);
     for (size_t i = 0; i < HN_QUEUE_BUCKETS; i++)
         LIST_FOREACH(job, &client->queue->buckets[i], same)
             if (job->client == client)
                 job->client = NULL;
-}
-
-void hn_compile_pool_drop(struct hn_compile_pool *client, uint64_t id)
-{
-    compile_queue_forget(client, HN_RANK_SETUP, &id);
 }
 
 bool hn_compile_pool_take(struct hn_compile_pool *client, const uint64_t *wanted, uint64_t *id,
@@ -711,11 +704,11 @@ enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id,
     return hn_compile_pool_ask(&want, source, architecture, err);
 }
 
-void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills)
+void hn_compile_pool_stop(struct hn_compile_pool *pool)
 {
     struct hn_compile_workers *workers = pool->workers;
-    compile_queue_forget(pool, first, NULL);
-    for (int i = 0; kills && i < workers->count; i++) {
+    hn_compile_pool_forget(pool, HN_RANK_SETUP, NULL);
+    for (int i = 0; i < workers->count; i++) {
         struct hn_compile_worker *worker = &workers->items[i];
         if (worker->job == NULL || !TAILQ_EMPTY(&worker->job->wants))
             continue;

@@ -104,9 +104,10 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
 /* The usual one: asked, of no weight, for as long as it takes. */
 enum hn_status hn_compile_pool_submit(struct hn_compile_pool *pool, uint64_t id, const struct hn_source *source,
                                       const char *architecture, struct hn_error *err);
-/* Drops what is wanted of this rank and those behind it; kills: the workers that are at it, too. Drops what is wanted under a number. */
-void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, bool kills);
-void hn_compile_pool_drop(struct hn_compile_pool *pool, uint64_t id);
+/* Drops what is wanted of this rank and those behind it, all or that under a number. */
+void hn_compile_pool_forget(struct hn_compile_pool *pool, enum hn_rank first, const uint64_t *id);
+/* Drops all, and kills the workers that are at what nobody wants any more. */
+void hn_compile_pool_stop(struct hn_compile_pool *pool);
 /* A finished one, the first or that of this number; false when there is none. The image is the caller's to finish. */
 bool hn_compile_pool_take(struct hn_compile_pool *pool, const uint64_t *wanted, uint64_t *id, struct hn_image *image);
 /* The same for who waits for nothing else: blocks for it. False: nothing is pending, or it failed. HN_EINTERRUPTED: a signal came. */

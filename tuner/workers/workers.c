@@ -754,7 +754,7 @@ void hn_workers_leave(struct hn_workers *workers)
     restart(&workers->pool->meter);
     workers->pool->cpu_ms = 0;
     if (workers->used) {
-        hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, false);
+        hn_compile_pool_forget(workers->pool, HN_RANK_SETUP, NULL);
         leave_cards(workers);
         workers->on_gpu.count = 0;
         workers->compiling.count = 0;
