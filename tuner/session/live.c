@@ -274,9 +274,9 @@ static void stop(struct hn_backend *backend)
     hn_workers_unlock(live->workers);
 }
 
-/* "point" and "image" of an object in a message. */
-static void add_variant(struct hn_message *message, json_t *object, const struct hn_bindings *point,
-                        const struct hn_image *image, struct hn_error *err)
+void hn_live_add_variant(struct hn_message *message, json_t *object,
+                         const struct hn_bindings *point, const struct hn_image *image,
+                         struct hn_error *err)
 {
     json_object_set_new(object, "point", hn_bindings_to_json(point));
     if (!hn_failed(err))
@@ -360,22 +360,12 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
                         : "the reference does not compile",
                     &image, err);
         hn_message_init(&message, "reference");
-        add_variant(&message, message.json, &depends, &image, err);
+        hn_live_add_variant(&message, message.json, &depends, &image, err);
         set_up_cards(live, &message, NULL, err);
         hn_image_finish(&image);
         hn_keys_add(&live->references, &key);
     }
     hn_bindings_finish(&depends);
-}
-
-void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
-                             const struct hn_bench_request *request, struct hn_message *message,
-                             struct hn_error *err)
-{
-    hn_message_init(message, "evaluate");
-    json_object_set_new(message->json, "request",
-                        hn_fields_to_json(&hn_bench_request_structure, request));
-    add_variant(message, message->json, point, image, err);
 }
 
 /* Asks the lead for a record, and waits. */
@@ -386,7 +376,10 @@ static void evaluate(struct hn_live *live, const struct hn_bindings *point,
     struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
     struct hn_message message;
     *record = (struct hn_record){0};
-    hn_live_make_evaluation(point, image, request, &message, err);
+    hn_message_init(&message, "evaluate");
+    json_object_set_new(message.json, "request",
+                        hn_fields_to_json(&hn_bench_request_structure, request));
+    hn_live_add_variant(&message, message.json, point, image, err);
     while (hn_live_ask(live, &message, 0, &result, err)) {
         hn_record_finish(record);
         hn_live_read_record(live->workers->lead, point, &result, record, err);
@@ -422,7 +415,7 @@ static double warm_up(struct hn_live *live, const struct hn_bindings *point,
     hn_message_init(&message, "warm_up");
     json_object_set_new(message.json, "stays_warm", json_boolean(live->options.stays_warm));
     json_object_set_new(message.json, "noise", json_boolean(asks_noise));
-    add_variant(&message, message.json, point, image, err);
+    hn_live_add_variant(&message, message.json, point, image, err);
     /* For other cards. */
     if (!hn_failed(err) && live->workers->hosts != NULL && asks_noise) {
         hn_message_finish(&live->warm);
@@ -519,7 +512,7 @@ static void race(struct hn_live *live, const struct hn_run *run, struct hn_error
     hn_message_init(&message, "race");
     for (size_t i = 0; i < run->racer_count; i++) {
         json_t *candidate = json_object();
-        add_variant(&message, candidate, run->racers[i].point, run->racers[i].image, err);
+        hn_live_add_variant(&message, candidate, run->racers[i].point, run->racers[i].image, err);
         json_array_append_new(candidates, candidate);
     }
     json_object_set_new(message.json, "rules", hn_fields_to_json(&hn_race_rules_structure, &rules));

@@ -47,9 +47,9 @@ struct hn_live {
 void hn_live_sleep(struct hn_live *live, struct hn_error *err);
 /* Makes sure that the bench has the reference for this point. */
 void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point, struct hn_error *err);
-/* The message that asks the bench for a record. */
-void hn_live_make_evaluation(const struct hn_bindings *point, const struct hn_image *image,
-                             const struct hn_bench_request *request, struct hn_message *message, struct hn_error *err);
+/* "point" and "image" of an object in a message. */
+void hn_live_add_variant(struct hn_message *message, json_t *object, const struct hn_bindings *point,
+                         const struct hn_image *image, struct hn_error *err);
 
 /* live_cards.c. Evaluations become events. */
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err);

@@ -108,7 +108,8 @@ void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct
     hn_live_ensure_reference(live, start->point, err);
     /* Finals are measured on one card. */
     struct hn_card *card = start->request->measure ? find_idle(live) : live->workers->lead;
-    hn_live_make_evaluation(start->point, start->image, start->request, &job.message, err);
+    hn_message_init(&job.message, "evaluate");
+    hn_live_add_variant(&job.message, job.message.json, start->point, start->image, err);
     if (!hn_failed(err))
         hn_bindings_copy(&job.point, start->point, err);
     if (card != NULL)
