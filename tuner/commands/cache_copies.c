@@ -350,7 +350,7 @@ static void add_code(struct hn_store *store, struct hn_recording *recording, str
         image->point = hn_need_bindings(item->point, NULL);
         recording->image_count++;
     }
-    hn_rule_code_list_finish(&list);
+    HN_FREE_EACH(item, list.items, list.count, hn_bindings_finish(&item->values));
     hn_plan_destroy(plan);
 }
 

@@ -106,18 +106,17 @@ static struct hn_backend *make_backend(struct hn_tune_search *search, struct hn_
                    ? hn_backend_programs(task, &device, &workers, err)
                    : NULL;
     }
-    if (hn_points_ahead_make(&ahead, task, search->store, session,
-                             4 * (size_t)hn_workers_of(search->tune->options, 0).jobs,
-                             err) != HN_OK)
-        return NULL;
+    hn_points_ahead_make(&ahead, task, search->store, session,
+                         4 * (size_t)hn_workers_of(search->tune->options, 0).jobs, err);
     const struct hn_live_options live = {
         .seed = search->tune->options->search.seed,
         .end_ms = session->budget_s > 0 ? session->started_ms + session->budget_s * 1e3 : 0,
         .any_order = !search->tune->search.strategy->needs_feedback,
         .ahead = ahead,
     };
-    struct hn_backend *backend = hn_backend_live(task, search->workers, &live, err);
-    hn_points_ahead_finish(&ahead);
+    struct hn_backend *backend =
+        hn_failed(err) ? NULL : hn_backend_live(task, search->workers, &live, err);
+    HN_FREE_EACH(point, ahead.points, ahead.count, hn_bindings_finish(point));
     return backend;
 }
 

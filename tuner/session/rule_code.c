@@ -111,11 +111,6 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
     }
 }
 
-void hn_rule_code_list_finish(struct hn_rule_code_list *list)
-{
-    HN_FREE_EACH(code, list->items, list->count, hn_bindings_finish(&code->values));
-}
-
 /* Tickets of a pool that searches have used. */
 enum { FIRST_TICKET = 1000000 };
 
@@ -226,7 +221,7 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
             take(&making, i, err);
     if (!hn_failed(err))
         hn_store_commit(code->store, err);
-    hn_rule_code_list_finish(&making.list);
+    HN_FREE_EACH(item, making.list.items, count, hn_bindings_finish(&item->values));
     hn_keys_finish(&making.hashes);
     free(asked);
 }

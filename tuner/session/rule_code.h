@@ -28,10 +28,9 @@ struct hn_rule_code_list {
     } *items;
     size_t count;
 };
-/* Sticky; finish it in any case. */
+/* Sticky; in any case values and items are the caller's to free. */
 void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule, struct hn_rule_code_list *list,
                        struct hn_error *err);
-void hn_rule_code_list_finish(struct hn_rule_code_list *list);
 
 /* Keeps machine code with these values of problems where libhone looks for it: in a session of theirs, begun like that of the rule
  * where there is none. Sticky. */

@@ -670,17 +670,16 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
     kind->destroy(strategy);
 }
 
-enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task,
-                                    struct hn_store *store,
-                                    const struct hn_session_options *options, size_t limit,
-                                    struct hn_error *err)
+void hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task,
+                          struct hn_store *store, const struct hn_session_options *options,
+                          size_t limit, struct hn_error *err)
 {
     const struct hn_config *config = task->config;
     hn_error_init(err);
     *ahead = (struct hn_points_ahead){0};
     bool known = store != NULL && hn_store_knows(store, &task->version, err);
     if (hn_failed(err) || known)
-        return err->status;
+        return;
     ahead->fresh = true;
     ahead->points = hn_need(limit, sizeof *ahead->points);
     for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
@@ -693,13 +692,4 @@ enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct 
     /* As much as is known now is enough to begin with. */
     if (hn_space_is_built(task->space))
         add_proposals(ahead, task, options, limit, err);
-    if (hn_failed(err))
-        hn_points_ahead_finish(ahead);
-    return err->status;
-}
-
-void hn_points_ahead_finish(struct hn_points_ahead *ahead)
-{
-    HN_FREE_EACH(point, ahead->points, ahead->count, hn_bindings_finish(point));
-    *ahead = (struct hn_points_ahead){0};
 }

@@ -95,10 +95,10 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
                                  struct hn_error *err);
 void hn_session_destroy(struct hn_session *session);
 
-/* At most `limit` points; none where the cache may hold some of them, whatever the device. */
-enum hn_status hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task, struct hn_store *store,
-                                    const struct hn_session_options *options, size_t limit, struct hn_error *err);
-void hn_points_ahead_finish(struct hn_points_ahead *ahead);
+/* At most `limit` points; none where the cache may hold some of them, whatever the device. They are the caller's to free, also after
+ * a failure. */
+void hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task, struct hn_store *store,
+                          const struct hn_session_options *options, size_t limit, struct hn_error *err);
 
 /* Runs to its end: strategy done, budget used up, or a signal. backend->end_ms says until when it may be used. HN_OK also when nothing valid was found (state.best is
  * NULL). On HN_ERUN what was finished is committed. */
