@@ -54,6 +54,12 @@ static double lucky_us(const struct hn_bindings *problem, const struct hn_bindin
     return fmod(size, 9) == fmod(tile, 9) ? 8 : 10;
 }
 
+/* Small tiles for few rows. */
+static double heights_us(const struct hn_bindings *problem, const struct hn_bindings *point)
+{
+    return (value(problem, "M") < 100) == (value(point, "BM") < 64) ? 8 : 10;
+}
+
 struct fixture {
     double (*model)(const struct hn_bindings *problem, const struct hn_bindings *point);
     struct hn_config *config;
@@ -98,6 +104,20 @@ static int set_up_rows(void **state)
 static int set_up_ways(void **state)
 {
     return set_up_of(state, HONE_TEST_DATA "/family/ways.yaml", ways_us);
+}
+
+/* M is one of a few sizes, in no order. */
+static int set_up_list(void **state)
+{
+    static struct hn_value sizes[5];
+    static const int64_t numbers[5] = {16384, 1, 64, 1024, 8};
+    int failed = set_up_of(state, HONE_TEST_DATA "/family/tiles.yaml", heights_us);
+    const struct fixture *fixture = *state;
+    for (size_t i = 0; i < 5; i++)
+        sizes[i] = hn_integer(numbers[i]);
+    fixture->config->family->values[0] =
+        (struct hn_family_value){.name = "M", .kind = HN_FAMILY_LIST, .values = sizes, .count = 5};
+    return failed;
 }
 
 static int tear_down(void **state)
@@ -291,6 +311,22 @@ TEST_WITH(a_rule_chooses_well_at_sizes_that_it_has_not_seen, set_up, tear_down)
     assert_true(asks(&learnt->rule, "ceil_div(M, 128) * ceil_div(N, 128)"));
     assert_true(asks(&learnt->rule, "N % 4 + K % 4"));
     assert_int_equal(learnt->wanted_count, 4);
+}
+
+TEST_WITH(sizes_of_a_list_have_an_order, set_up_list, tear_down)
+{
+    struct fixture *fixture = *state;
+    static const int heights[] = {1, 3, 30, 64, 500, 3000, 16384};
+    add_points(fixture);
+    measure(fixture, 40);
+    const struct hn_learnt *learnt = learn(fixture, 500);
+    for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
+        char text[40];
+        bool sure;
+        snprintf(text, sizeof text, "K=512,M=%d,N=512", heights[i]);
+        int chosen = hn_rule_choose(&learnt->rule, parsed(text), NULL, NULL, &sure);
+        assert_true((value(&learnt->rule.configurations[chosen], "BM") < 64) == (heights[i] < 100));
+    }
 }
 
 /* The times of a size hang on how full the last pass is, which no grid tells. */

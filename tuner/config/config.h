@@ -50,14 +50,17 @@ struct hn_family {
     double loss; /* 0.01: a mean ratio of time to the best time of 1.01 is good enough */
 };
 
+/* Whether it has an order and so many values that some are neighbours: a range, or a list of more than two integers. */
+bool hn_family_is_size(const struct hn_family_value *value);
 /* Whether each value of the family is among the problem's and allowed, and `where` holds, which a condition without a
  * value does not. Other values of the problem, as limits of a device, are not looked at. HN_ECONFIG says what is not so. */
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem, struct hn_error *err);
 /* The first problem at or behind place *at of a sequence that `where` lets through, as bindings of their own; *at moves
  * behind it. A sequence spreads evenly from its start on (Roberts' R sequence, moved by what the seed says), is the same on
- * every machine, and may repeat itself where there is little to choose from. Of each second place sizes are rounded to
- * multiples of 16, as most programs have them and what is drawn hardly ever is. It has what `whole` has beside the family's
- * values. HN_ECONFIG: none was found. To be finished in any case; draws nothing once err has failed. */
+ * every machine, and may repeat itself where there is little to choose from. Sizes are rounded where `where` takes round
+ * ones only, and of each second place to multiples of 16, as most programs have them and what is drawn hardly ever is. It
+ * has what `whole` has beside the family's values. HN_ECONFIG: none was found. To be finished in any case; draws nothing
+ * once err has failed. */
 struct hn_bindings hn_family_draw(const struct hn_family *family, const struct hn_bindings *whole, uint64_t seed, uint64_t *at,
                                   struct hn_error *err);
 

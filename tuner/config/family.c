@@ -20,6 +20,12 @@ static bool allows(const struct hn_family_value *value, const struct hn_value *g
     return hn_config_find_value(value->values, value->count, given) != NULL;
 }
 
+bool hn_family_is_size(const struct hn_family_value *value)
+{
+    return value->kind == HN_FAMILY_RANGE ||
+           (value->count > 2 && value->values[0].type == HN_INTEGER);
+}
+
 /* The first condition that does not hold, or has no value, which `reason` tells; NULL: all hold. */
 static const struct hn_config_constraint *
 find_broken(const struct hn_family *family, const struct hn_value *values, struct hn_error *reason)

@@ -86,7 +86,7 @@ static double see_problem(const struct hn_family *family, const struct hn_bindin
         const struct hn_family_value *value = &family->values[i];
         const struct hn_value *own = hn_bindings_get(problem, value->name);
         size_t place = 0;
-        if (value->kind != HN_FAMILY_RANGE) {
+        if (!hn_family_is_size(value)) {
             while (place + 1 < value->count && !hn_value_equal(&value->values[place], own))
                 place++;
             *(*to)++ = (float)place;
@@ -231,7 +231,7 @@ void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel
     for (size_t of = 0; of < HN_EDGE_KINDS; of++)
         for (size_t i = 0; i < family->value_count; i++) {
             struct finding finding = {sight, {.size = family->values[i].name, .of = of}};
-            if (family->values[i].kind != HN_FAMILY_RANGE)
+            if (!hn_family_is_size(&family->values[i]))
                 continue;
             if (of != HN_EDGE_OF_ONE)
                 add_edge(sight, &finding.edge);
@@ -240,5 +240,5 @@ void hn_sight_init(struct hn_sight *sight, const struct hn_family_kernel *kernel
     sight->features = 1 + kernel->config->plan->parameter_count + OF_LAUNCH +
                       OF_EDGE * sight->edge_count + (kernel->config->prior != NULL ? 1 : 0);
     for (size_t i = 0; i < family->value_count; i++)
-        sight->features += family->values[i].kind == HN_FAMILY_RANGE ? 2 : 1;
+        sight->features += hn_family_is_size(&family->values[i]) ? 2 : 1;
 }

@@ -445,14 +445,14 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
     for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_family_value *value = &family->values[i];
         const char *name = value->name;
-        for (size_t k = 0; value->kind == HN_FAMILY_LIST && value->count > 1 && k < value->count;
-             k++) {
+        bool size = hn_family_is_size(value);
+        for (size_t k = 0; !size && value->count > 1 && k < value->count; k++) {
             struct hn_text text = {0};
             hn_value_append(&text, &value->values[k]);
             ask(rule, "%s == %s", name, text.data);
             hn_text_finish(&text);
         }
-        if (value->kind == HN_FAMILY_LIST)
+        if (!size)
             continue;
         hn_text_printf(&all, "%s%s", sizes++ > 0 ? " * " : "", name);
         ask(rule, "%s", name);
@@ -460,7 +460,7 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
             ask(rule, "%s %% %d", name, power);
         for (size_t k = 0; k < i; k++) {
             const char *other = family->values[k].name;
-            if (family->values[k].kind != HN_FAMILY_RANGE)
+            if (!hn_family_is_size(&family->values[k]))
                 continue;
             ask(rule, "%s * %s", other, name);
             ask(rule, "%s // %s", other, name);
