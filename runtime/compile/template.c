@@ -286,19 +286,12 @@ void hn_template_check(const struct hn_template *template, const struct hn_plan 
     hn_template_finish(&now);
 }
 
-static void free_files(struct hn_text_file *files, size_t count)
-{
-    HN_EACH_OF(file, files, count) {
-        free(file->name);
-        free(file->text);
-    }
-    free(files);
-}
-
 void hn_template_finish(struct hn_template *template)
 {
-    free_files(template->files, template->file_count);
-    free_files(template->others, template->other_count);
+    HN_FREE_EACH(file, template->files, template->file_count,
+                 hn_fields_finish(&hn_text_file_structure, file));
+    HN_FREE_EACH(file, template->others, template->other_count,
+                 hn_fields_finish(&hn_text_file_structure, file));
     *template = (struct hn_template){.files = NULL};
 }
 
