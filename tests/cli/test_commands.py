@@ -73,7 +73,6 @@ NOT_RUN = {
         "cmake -S . -B build -DHONE_EXECUTABLE=$(command -v hone)": "cli/examples does, by build()", "cmake --build build": "cli/examples does, by build()",
         "pip install ../../python": NETWORK, "hone tune ../../configs/sgemm.yaml -p M=16 -p N=4096 -p K=4096 --budget 60s --cache tuned.db": GPU,
         "python3 linear.py tuned.db": GPU},
-    "python/README.md": {"pip install ./python": NETWORK, "scripts/wheel": "python/package does"},
     "tests/README.md": {
         "HONE=build/tuner/hone python3 -m unittest discover -s tests/cli": TESTS,
         "HONE=build/tuner/hone python3 tests/cli/run.py tests/browser/test_report.py Recorded.test_brushing": "browser/report does",
