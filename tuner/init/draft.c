@@ -88,27 +88,14 @@ static void choose_values(const struct hn_draft *draft, struct hn_draft_name *pa
             hn_draft_add_value(draft, parameter, hn_integer(value));
 }
 
-/* Where nothing tells what may be worth a try, one value stands for all. A side of an array in
- * shared memory is a tile's, one of a thread's own array a part of it. */
+/* Where nothing tells what may be worth a try, one value stands for all. */
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
-    const struct hn_unit *unit = draft->unit;
     const char *name = parameter->own;
     bool wide = hn_is_like(name, "block") || hn_is_like(name, "blocks");
-    int64_t preset = wide && draft->dimensions == 1     ? 256
-                     : wide || hn_is_like(name, "tile") ? 16
-                                                        : 0;
-    char type[HN_TYPE_SIZE];
-    HN_EACH_AT(i, unit, draft->kernel->body, parameter->own) {
-        size_t begin = i;
-        bool side = false;
-        for (; strchr(";{}", hn_text_at(unit, begin - 1)[0]) == NULL; begin--)
-            side |= hn_at(unit, begin, "[");
-        bool shared = hn_at(unit, begin, "__shared__");
-        if (preset == 0 && side && (shared || hn_type_of_c(hn_text_at(unit, begin), type)))
-            preset = shared ? 16 : 4;
-    }
-    preset = preset > 0 ? preset : 1;
+    int64_t preset = wide && draft->dimensions == 1                                 ? 256
+                     : wide || hn_is_like(name, "tile") || hn_is_like(name, "side") ? 16
+                                                                                    : 1;
     choose_values(draft, parameter, hn_integer(preset), preset == 1 && !hn_is_like(name, "items"));
 }
 
@@ -189,10 +176,6 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
-    HN_EACH_AT(i, unit, draft->kernel->body, name) /* "if (x >= NX || y >= NY)" */
-        refused |= hn_is_like(name, "extent") &&
-                   (hn_at(unit, i - 1, ">=") || hn_at(unit, i - 1, "<")) &&
-                   HN_HAS(unit, (struct hn_tokens){i - 10, i}, "if");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
         refused |= HN_HAS(unit, HN_REST(unit, i), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&

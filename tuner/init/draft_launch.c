@@ -78,14 +78,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         }
         if (!array)
             memcpy(passed, parts + first, wanted * sizeof *passed);
-        const char *addresses = single(draft, parts[first]);
-        HN_EACH_AT(i, unit, ((struct hn_tokens){0, array ? call : 0}), addresses) {
-            size_t equals = hn_behind(unit, i + 1, SIZE_MAX); /* "args[count++] = &x;" */
-            if (hn_at(unit, i + 1, "[") && equals > i + 3 && hn_at(unit, equals, "=") &&
-                passed < draft->passed + wanted)
-                *passed++ = HN_REST(unit, equals + 1);
-        }
-        const struct hn_meaning *own = hn_unit_meaning(unit, addresses, call);
+        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
     }
     const struct hn_meaning *rest = hn_unit_meaning(unit, "...", open);
@@ -595,11 +588,6 @@ static void guess_grid(struct hn_draft *draft)
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
         bool rowwise = tile != NULL && has_size(draft, tile), bare = rowwise;
-        /* "BLOCK - 2 * radius" is a tile without its border. */
-        HN_EACH(each, draft->names)
-            rowwise &= tile == NULL || !is_numeric(each) ||
-                       strncmp(tile, HN_DRAFT_TEXT(draft, "%s - ", each->name),
-                               strlen(each->name) + 3) != 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
             if (tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
