@@ -400,15 +400,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A library's launch.
                 ("void f(float *d, cudaStream_t s) { const int m = 5000; CHECK(hipLaunchKernelGGL(HIP_KERNEL_NAME(k), dim3((m + 63) / 64), dim3(64), 96, s, d, 3, m)); }",
                  "problem: {n: 5000}\n", "value: 3}\n", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
-                # The runtime's with a structure, whose fields are set before.
-                ("void f(float *d) { const int m = 5000; cudaLaunchConfig_t launch = {}; launch.gridDim = dim3((m + 63) / 64); launch.blockDim = 64;\n"
-                 " launch.dynamicSmemBytes = 96; cudaLaunchKernelEx(&launch, k, d, 3.f, m); }",
-                 "problem: {n: 5000}\n", "value: 3}\n", "  block: [BLOCK]\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
                 # An array that is not there passes nothing that is known.
                 ("void f(float *d, void **args) { cudaLaunchKernel((void *)k, dim3(7), dim3(64), args, 0, 0); }", "value: n}\n", "  grid: [7]\n"),
                 # Members of a class that it sets elsewhere.
-                ("#define LAUNCH(kernel, ...) kernel<<<blocks, 64>>>(d, ##__VA_ARGS__)\nclass Chunk { int blocks, size; float *d, by = 3;\n"
-                 "public: Chunk() { size = 5000; blocks = (size + 63) / 64; cudaMalloc(&d, size * 4 * sizeof(float)); }\n void run() { LAUNCH(k, by, size); } };",
+                ("class Chunk { int blocks, size; float *d, by = 3;\n"
+                 "public: Chunk() { size = 5000; blocks = (size + 63) / 64; cudaMalloc(&d, size * 4 * sizeof(float)); }\n void run() { k<<<blocks, 64>>>(d, by, size); } };",
                  "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 # As some formatters write it.
                 ("void f(float *d) { const int m = 5000; k << <(m + 63) / 64, 64, 96 >> >(d, 3, m); }",
@@ -491,7 +487,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " if (i < n && j < m) x[i * m + j] = 0; }\nvoid f(float *x, int n, int m, dim3 g, dim3 b) { k<32, 8><<<g, b>>>(x, n, m); }", "  block: [A_BLOCK, B_BLOCK]\n"),
                 ("template <int A, int B, class T> __global__ void k(T *x) { x[blockIdx.x * A + threadIdx.x] = B; }\n"
                  "template <int threads> void run(void *x) { k<32, threads / 32, Trait<int>><<<9, threads>>>(x); }\nvoid f(void *x) { run<256>(x); }",
-                 "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B\n", "role: output}  # TODO: T: which type?  # TODO: how many elements?\n")):
+                 "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B; TODO: are results the same", "role: output}  # TODO: T: which type?  # TODO: how many elements?\n")):
             draft = self.draft(source)
             for part in parts:
                 self.assertIn(part, draft, source)
@@ -695,7 +691,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }\n"
                  "void f(float *x) { const int n = 512; k<<<1, n>>>(x, n); }", ("problem: {n: 512}\n", "  block: [BLOCK]\n", '"ceil_div(n, BLOCK)"'), ()),
                 ("const int SIDE = 1024, RADIX = 4;\n#define THREADS (SIDE / RADIX)\n__global__ void __launch_bounds__(THREADS) k(float *x) { x[blockIdx.x * THREADS + threadIdx.x] = RADIX; }",
-                 ("  RADIX: [2, 4, 8]\n", "  block: [SIDE // RADIX]\n"), ("THREADS: ",)),
+                 ("  RADIX: [2, 4, 8]  # TODO: are results the same", "  block: [SIDE // RADIX]\n"), ("THREADS: ",)),
                 ("template <class I> I ceil_div(I a, I b) { return (a + b - 1) / b; }\nstruct Sums { float *x; int n; };\n"
                  "template <int VECTORS, int LANES> __global__ void __launch_bounds__(VECTORS * LANES) k(Sums s) { for (int i = blockIdx.x * VECTORS; i < s.n; i++) s.x[i] = LANES; }\n"
                  "template <int LANES> void run(const Sums &sums) { const int threads = 128, vectors = threads / LANES;\n"
@@ -728,7 +724,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n, int ld) { for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < ld * n; i += gridDim.x * blockDim.x) x[i] = 0; }\n"
                  "void f(float *x, int n, int ld) { int least = 0, threads = 0; cudaOccupancyMaxPotentialBlockSize(&least, &threads, k, 0, 0);\n"
                  " int blocks = (n + threads - 1) / threads; k<<<blocks, threads>>>(x, n, ld); }",
-                 ("# As the source launches it.\n", "  BLOCK: [64, 128, 256, 512, 1024]", '  grid: ["ceil_div(n, BLOCK)"]\n'), ()),
+                 ("# TODO: is the block's size free?\n", "  BLOCK: [64, 128, 256, 512, 1024]", '  grid: ["ceil_div(n, BLOCK)"]\n'), ()),
                 ("#define AT(i) i = blockIdx.x * blockDim.x + threadIdx.x\n__global__ void k(float *x, int kinds, int atoms) { int i; AT(i); if (i < atoms) x[i] = kinds; }",
                  ("problem: {kinds: 1, atoms: 4194304}\n", '"ceil_div(atoms, BLOCK)"'), ()),
                 ("__global__ void k(int x_min, int x_max, float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = x_min; }", ("problem: {x_min: 1, x_max: 4194304}\n",), ()),
@@ -761,6 +757,24 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x] = threadIdx.x < n; }\n"
                  "void f(int n, int b) { float *x; cudaMalloc(&x, 64 * sizeof(float)); int g; blocks(n, &g); switch (b) { case 96: k<96><<<g, b>>>(x, n); case 32: k<32><<<g, b>>>(x, n); case 512: k<512><<<g, b>>>(x, n); } }",
                  ("  TUNE_B: [32, 96, 512]  # the template's B; ", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
+                # By way of a launcher; a number that may be a size leaves open how many elements there are.
+                ("template <int N> __global__ void k(double *x, int batch) { x[blockIdx.x * N + threadIdx.x] = batch; }\ntemplate <int M> void run(double *x, int batch) { k<M><<<batch, M>>>(x, batch); }\n"
+                 "void f(int n) { const int b = 99; double *x; cudaMalloc(&x, 16 * b * sizeof(double)); switch (n) { case 4: run<4>(x, b); case 12: run<12>(x, b); case 32: run<32>(x, b); } }",
+                 ("  TUNE_N: [4, 12, 32]  # the template's N; ", "count: 16 * batch, role: output}  # TODO: how many elements?\n"), ()),
+                # A pointer that the launch moves, bytes of another type, results of blocks, a border that is a number of its own.
+                ("#define EDGE 2\n#define TPB 64\n__global__ void k(const float *x, const float2 *y, float *sums, int n) { int i = blockIdx.x * TPB + threadIdx.x - EDGE; sums[blockIdx.x] = i < n ? x[i] + y[i].x : 0; }\n"
+                 "void f() { const int n = 4096; float *x, *y, *s; cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&s, n / TPB * sizeof(float));\n"
+                 " k<<<n / TPB, TPB>>>(x + EDGE, (float2 *)y, s, n); }",
+                 ("count: n}  # TODO: the source passes x + EDGE, which has elements before it\n", "y, type: float32x2, count: n}  # TODO: how many elements?\n",
+                  "count: n // 32, role: output}  # TODO: which elements are written changes with the parameters\n", "  EDGE: [1, 2, 4]  # TODO: are results the same"), ()),
+                # A grid that divides nothing, whatever the block is; a name of the kernel that a macro of the host has, too.
+                ("__global__ void k(float *x, int b, int m) { for (int i = threadIdx.x; i < m; i += blockDim.x) x[blockIdx.x * m + i] = 0; }\n"
+                 "void f(float *x, int b, int m) { k<<<b, threads_of(m)>>>(x, b, m); }\nMODULE(NAME, m) { m.def(1); }\nint other = m;",
+                 ("{name: m, type: int32, value: m}\n", "\n# TODO: is the block's size free?\nlaunch:\n  block: [BLOCK]\n  grid: [b]\n"), ()),
+                # A name that a macro declares for what it is passed.
+                ("#define BOOL_SWITCH(COND, NAME, ...) if (COND) { constexpr bool NAME = true; __VA_ARGS__(); } else { constexpr bool NAME = false; __VA_ARGS__(); }\n"
+                 "template <int N, bool kLast> struct Tr { static constexpr int kN = N; };\ntemplate <class T> __global__ void k(float *x) { x[threadIdx.x] = T::kN; }\n"
+                 "void f(float *x, bool last) { BOOL_SWITCH(last, kIsLast, [&] { k<Tr<64, kIsLast>><<<1, 64>>>(x); }); }", ('entry: "k<Tr<64, true>>"  # TODO: ',), ("kIsLast",)),
                 # What a launch gives the template is in its grid as a number; logarithms of sizes and what is subtracted are sizes, kinds may change results.
                 ("enum Mode { sum, mean };\n#define LOG2_LEN 11\n#define LEN (1 << LOG2_LEN)\ntemplate <int R, Mode M> __global__ void k(float *x, int last, int first) { for (int r = 0; r < R; r++) x[(blockIdx.x * 64 + threadIdx.x) * R + r] = LEN; }\n"
                  "void f(float *x, int last, int first) { k<4, mean><<<(last - first + 64 * 4 - 1) / (64 * 4), 64>>>(x, last, first); }",
@@ -769,7 +783,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define LEN (1 << 11)\n__global__ void k(float *x) { x[threadIdx.x] = LEN; }", ("\n# TODO: the source itself sets LEN: another value here changes nothing of the kernel.\nproblem: {LEN: 2048}\n",), ()),
                 # A question about its type is not lost by one about its role.
                 ("typedef double real;\n__global__ void k(int n, real **a, real **x) { const real *row = a[blockIdx.x]; real *y = x[blockIdx.x]; y[0] = row[0]; }",
-                 ("x, type: uint8x8, count: n, role: inout}  # TODO: real *: which type?  # TODO: output, inout, scratch or counter?",), ()),
+                 ("x, type: uint8x8, count: n, role: inout}  # TODO: real *: which type?  # TODO: how many elements?  # TODO: output, inout, scratch or counter?",), ()),
                 # Planes of a grid are the problem's, points of a score no speed; a plain launch has no clusters.
                 ("#define TILE 32\n#define MATCH 5\n#define NZ 96\n__global__ void k(float *x, const float *y) { int i = blockIdx.z * TILE + threadIdx.x; x[i] = y[i] > 0 ? MATCH : -1; cg::this_cluster().sync(); }\n"
                  "void f(float *x) { k<<<dim3(1, 1, NZ), TILE>>>(x, x); }", ("\nparameters:\n  TILE: [16, 32, 64]\n", "  # TODO: cluster: [2]  how many blocks form a cluster?\n  grid: [1, 1, 96]\n"), ("MATCH", "NZ")),
@@ -936,7 +950,7 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
             for part in ("block: [SIZE_OF_BLOCK]\n", "grid: [n // SIZE_OF_BLOCK]\n", given):
                 self.assertIn(part, draft, use)
         # The kernel, and what is passed, are the macro's parameters.
-        draft = self.draft("#define TPB 128\n#define RUN(kernel, n, ...) kernel<<<n / TPB, TPB>>>(n, __VA_ARGS__)\n__global__ void k(int n, float *x, float by, int more) { x[blockIdx.x * blockDim.x + threadIdx.x] = by + more; }\n"
+        draft = self.draft("#define TPB 128\n#define RUN(kernel, n, x, by, more) kernel<<<n / TPB, TPB>>>(n, x, by, more)\n__global__ void k(int n, float *x, float by, int more) { x[blockIdx.x * blockDim.x + threadIdx.x] = by + more; }\n"
                            "void f() { const int n = 1 << 20; float *d; cudaMalloc(&d, 3 * n * sizeof(float)); RUN(k, n, d, 2.5f, 7); }\n")
         for part in ("problem: {n: 1048576, more: 7}\n", "count: 3 * n, ", "value: 2.5}\n", "  block: [TPB]\n", "  grid: [n // TPB]\n"):
             self.assertIn(part, draft)

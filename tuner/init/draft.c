@@ -194,12 +194,17 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
 static bool splits_work(const struct hn_draft *draft, const char *name)
 {
     static const char *const beside[] = {"blockIdx", "threadIdx", "__shared__"};
+    const struct hn_unit *unit = draft->unit;
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
                   hn_is_like(name, "items");
     for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-        HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, beside[k])
-            splits |= HN_HAS(draft->unit, HN_REST(draft->unit, i), name);
+        HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k]) {
+            /* A factor does, a term is a border. */
+            size_t at = hn_find(unit, HN_REST(unit, i), name);
+            splits |= at != SIZE_MAX && (k == 2 || strchr("*/%", hn_text_at(unit, at - 1)[0]) ||
+                                         strchr("*/%", hn_text_at(unit, at + 1)[0]));
+        }
     return splits;
 }
 
@@ -270,14 +275,17 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool inside = has && (own->given || (own->constant && own->scope.begin > 0));
         /* No parameter of a template that nothing gives a value. */
         bool declared = hn_template_parameter_is_declared(unit->text, token->text);
-        bool known = depth > 0 && (own == NULL || own->macro ? !declared : has || !own->given);
+        bool known = depth > 0;
+        HN_EACH_AT(use, unit, HN_EVERYWHERE, token->text) /* "BOOL_SWITCH(flag, NAME, [&] {" */
+            known &= !hn_at(unit, use + 1, ",") || !hn_at(unit, use + 2, "[");
+        known = known && (own == NULL || own->macro ? !declared : has || !own->given);
         bool inner =
             known && !inside && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
         closing += hn_at(unit, i, "<");
         closing -= hn_at(unit, i, ">") + 2 * hn_at(unit, i, ">>");
         draft->instances_are_known &= known;
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, apart ? " " : "", inner ? own->space : "",
-                             !known   ? open
+                             !known   ? hn_is_like(token->text, "truth") ? "true" : open
                              : inside ? given_type(draft, own->body, open, depth - 1)
                                       : token->text);
     }
@@ -285,21 +293,26 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
-/* Of a parameter that the source gives several numbers, "case 512: k<512><<<...>>>(x);", these. */
-static void take_instances(struct hn_draft *draft, size_t place, struct hn_draft_name *value)
+/* The numbers that the source gives a template, the kernel's or that of a function which passes its
+ * own on, where it gives the token: "case 512: k<512><<<...>>>(x);". */
+static void take_instances(struct hn_draft *draft, const char *name, size_t token,
+                           struct hn_draft_name *given, int depth)
 {
-    struct hn_draft_name given = {.name = NULL};
-    hn_draft_add_value(draft, &given, value->preset);
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, draft->kernel->name) {
-        struct hn_tokens list = hn_inside(draft->unit, i + 1), item = {0, 0};
+    const struct hn_unit *unit = draft->unit;
+    const struct hn_meaning *own = HN_MEANING(unit, token);
+    size_t place = SIZE_MAX;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, name) {
+        struct hn_tokens list = hn_inside(unit, i + 1), item;
         int64_t number;
-        for (size_t k = 0; hn_at(draft->unit, i + 1, "<") && k <= place; k++)
-            hn_next(draft->unit, ",", &list, &item);
-        if (hn_unit_number(draft->unit, item.begin, &number))
-            hn_draft_add_value(draft, &given, hn_integer(number));
+        for (size_t k = 0; hn_at(unit, i + 1, "<") && hn_next(unit, ",", &list, &item); k++)
+            if (item.begin == token)
+                place = k;
+            else if (k == place && hn_unit_number(unit, item.begin, &number))
+                hn_draft_add_value(draft, given, hn_integer(number));
     }
-    if (given.values.count > 2 && value->preset.type == HN_INTEGER)
-        value->values = given.values;
+    if (own != NULL && own->given && own->scope.begin > 0 && depth > 0)
+        take_instances(draft, hn_text_at(unit, own->scope.begin), own->body.begin, given,
+                       depth - 1);
 }
 
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
@@ -335,7 +348,11 @@ static void choose_template(struct hn_draft *draft)
                               false);
             else
                 choose_unknown(draft, value);
-            take_instances(draft, i, value);
+            struct hn_draft_name given = {.name = NULL};
+            hn_draft_add_value(draft, &given, value->preset);
+            take_instances(draft, kernel->name, item.begin, &given, 4);
+            if (given.values.count > 2 && !boolean)
+                value->values = given.values;
             const char *ask = boolean || splits_work(draft, declared->name) ? "" : same_results;
             ask = known ? ask : "TODO: which values?";
             if (hn_is_like(declared->name, "extent"))
@@ -528,6 +545,15 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
 static const char open_role[] = "output, inout, scratch or counter?";
 static const char indices[] = "its elements are indices: which `fill` or `file`?";
 
+/* Behind an argument's line, after what is asked there already. */
+static void ask(const struct hn_draft *draft, struct hn_draft_argument *argument,
+                const char *question)
+{
+    argument->todo = argument->todo == NULL
+                         ? hn_draft_line(draft, question)
+                         : HN_DRAFT_LINE(draft, "%s  # TODO: %s", argument->todo, question);
+}
+
 static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument *declared,
                          const char *name, const char *given)
 {
@@ -551,12 +577,19 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         argument.count =
             hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
                      given != NULL ? given : elements_of(draft, name));
-        argument.uncounted = given == NULL && draft->capture == NULL;
-        bool indexes = declared->indexes && strncmp(passed.type, "float", 5) != 0;
-        argument.todo = !known ? open_role : indexes ? indices : NULL;
         if (!passed.type_is_known)
-            argument.todo = HN_DRAFT_LINE(draft, "%s%s%s%s", declared->type_name, question,
-                                          known ? "" : "  # TODO: ", known ? "" : open_role);
+            ask(draft, &argument, HN_DRAFT_TEXT(draft, "%s%s", declared->type_name, question));
+        if (!known)
+            ask(draft, &argument, open_role);
+        else if (declared->indexes && strncmp(passed.type, "float", 5) != 0)
+            ask(draft, &argument, indices);
+        bool sized = false;
+        HN_EACH(each, draft->kernel->parameters) /* "template <int N>" */
+            sized |= each->kind == HN_PARAMETER_NUMBER && hn_is_like(each->name, "extent");
+        if ((given == NULL || sized) && draft->capture == NULL)
+            ask(draft, &argument, "how many elements?");
+        else if (given != NULL && draft->varies && declared->writes)
+            ask(draft, &argument, "which elements are written changes with the parameters");
     } else {
         argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
         if (size != NULL && size->begins != NULL)
@@ -616,10 +649,15 @@ static void add_arguments(struct hn_draft *draft)
     bool written = false;
     HN_EACH(each, kernel->arguments) {
         size_t i = (size_t)(each - kernel->arguments.items);
+        const struct hn_tokens passed = draft->passed[i];
         if (has_fields(draft, each))
             add_structure(draft, each);
         else
             add_argument(draft, each, each->name, hn_draft_given(draft, i));
+        if (each->pointer && hn_at(draft->unit, passed.begin + 1, "+"))
+            ask(draft, &draft->arguments.items[draft->arguments.count - 1],
+                HN_DRAFT_TEXT(draft, "the source passes %s, which has elements before it",
+                              hn_unit_text(draft->unit, passed)));
         last = each->pointer && !each->constant ? draft->arguments.count - 1 : last;
     }
     HN_EACH(argument, draft->arguments)
@@ -627,9 +665,7 @@ static void add_arguments(struct hn_draft *draft)
     if (!written && last != SIZE_MAX) {
         struct hn_draft_argument *open = &draft->arguments.items[last];
         open->role = HN_DRAFT_INOUT;
-        const char *told =
-            open->todo == NULL ? "" : HN_DRAFT_TEXT(draft, "%s  # TODO: ", open->todo);
-        open->todo = HN_DRAFT_TEXT(draft, "%s%s", told, open_role);
+        ask(draft, open, open_role);
     } else if (!written) {
         HN_DRAFT_NOTE(draft, "unwritten", "it is");
     }
@@ -759,9 +795,9 @@ void hn_draft_make(struct hn_draft *draft)
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && hn_draft_holds(draft, draft->grid[axis], HN_OF_PARAMETERS, NULL, NULL);
     const char *part = fixed                   ? "fixed"
-                       : draft->grid_is_known  ? "known"
-                       : draft->block_is_known ? "block_known"
-                                               : "guessed";
+                       : !draft->grid_is_known ? draft->block_is_known ? "block_known" : "guessed"
+                       : draft->block_is_known ? "known"
+                                               : "grid_known";
     HN_DRAFT_NOTE(draft, part, "it is");
 }
 

@@ -40,7 +40,6 @@ struct hn_draft_argument {
     bool hidden; /* the kernel is not passed it */
     bool within; /* passed by a structure's field */
     bool unread; /* the kernel only writes it */
-    bool uncounted; /* how many elements it has is a guess */
 };
 
 /* Of a launch in the source. */
@@ -74,6 +73,7 @@ struct hn_draft {
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
     const char **instances;              /* for each parameter of its template; NULL: nothing is known */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
+    bool varies;                              /* the count that was given last is the most of all points */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */
     const char *elements;                     /* of a buffer of which nothing else is known */
 };

@@ -35,14 +35,12 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
  * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
- * a library around it. The runtime's has an array of addresses before the last two, or in front of
- * the kernel a structure with grid and block. */
+ * a library around it. The runtime's has an array of addresses before the last two. */
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
-    static const char *const fields[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
     struct hn_unit *unit = draft->unit;
     size_t wanted = draft->kernel->arguments.count, call = kernel, open;
-    struct hn_tokens *passed = draft->passed, *end = passed + wanted;
+    struct hn_tokens *passed = draft->passed;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
         return;
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
@@ -59,34 +57,23 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
                 !hn_at(unit, call + 1, "(")))
             continue;
         const char *name = hn_text_at(unit, call);
-        bool structure = strcmp(name, "cudaLaunchKernelEx") == 0;
-        bool array = strncmp(name, "cudaLaunch", 10) == 0 && !structure;
+        bool array = strncmp(name, "cudaLaunch", 10) == 0;
         size_t count = split(unit, hn_inside(unit, call + 1), parts, wanted + 10);
-        size_t first = structure ? 2 : array ? 3 : 5;
-        if (!hn_at(unit, call + 1, "(") || kernel < parts[structure].begin ||
-            kernel >= parts[structure].end || (!array && count != first + wanted))
+        size_t first = array ? 3 : 5;
+        if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
+            (!array && count != first + wanted))
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
         draft->launch[HN_LAUNCH_GRID] = parts[1];
         draft->launch[HN_LAUNCH_BLOCK] = parts[2];
         draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
-        for (int part = 0; structure && part < 3; part++) { /* "config.gridDim = grid;" */
-            draft->launch[part] = (struct hn_tokens){0, 0};
-            HN_EACH_AT(i, unit, ((struct hn_tokens){0, call}), hn_text_at(unit, parts->end - 1))
-                if (hn_at(unit, i + 2, fields[part]) && hn_at(unit, i + 3, "="))
-                    draft->launch[part] = HN_REST(unit, i + 4);
-        }
         if (!array)
             memcpy(passed, parts + first, wanted * sizeof *passed);
         const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
     }
-    const struct hn_meaning *rest = hn_unit_meaning(unit, "...", open);
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
         split(unit, hn_inside(unit, open), passed, wanted);
-    for (; rest != NULL && passed < end; passed++)
-        if (hn_at(unit, passed->end - 1, "__VA_ARGS__")) /* "##__VA_ARGS__" */
-            split(unit, rest->body, passed, (size_t)(end - passed));
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
@@ -426,9 +413,13 @@ static bool take_block(struct hn_draft *draft, bool *sized)
 
 /* "n" of "n * sizeof(float)" or "sizeof(float) * n"; nothing of "sizeof(float)", which is one. 0
  * and 0: it is something else. */
-static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_tokens bytes)
+static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens bytes, int64_t element)
 {
     size_t at = hn_find(unit, bytes, "sizeof");
+    char type[HN_TYPE_SIZE];
+    if (element > 0 && hn_type_of_c(hn_unit_text(unit, hn_inside(unit, at + 1)), type) &&
+        hn_type_bytes(type) != element)
+        return (struct hn_tokens){0, 0};
     size_t behind = at == SIZE_MAX             ? bytes.end
                     : hn_at(unit, at + 1, "*") ? at + 3 /* "n * sizeof *x" */
                                                : hn_behind(unit, at + 1, bytes.end);
@@ -444,8 +435,9 @@ static struct hn_tokens without_size(const struct hn_unit *unit, struct hn_token
  */
 static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
 {
-    bool sized = strcmp(draft->kernel->arguments.items[argument].type_name, "void") != 0;
-    const struct hn_unit *unit = draft->unit;
+    const struct hn_kernel_argument *declared = &draft->kernel->arguments.items[argument];
+    bool sized = strcmp(declared->type_name, "void") != 0;
+    struct hn_unit *unit = draft->unit;
     const struct hn_meaning *own = NULL;
     struct hn_tokens passed = draft->passed[argument], parts[2], count = {0, 0};
     bool owner = false;
@@ -458,7 +450,9 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
             if (hn_find_letters(hn_text_at(unit, i - 1), "malloc") != NULL &&
                 split(unit, hn_inside(unit, i), parts, 2) == 2 &&
                 HN_HAS(unit, parts[0], hn_text_at(unit, name)))
-                return sized ? without_size(unit, value_of(draft, parts[1], DEEPEST)) : parts[1];
+                return sized
+                           ? without_size(unit, value_of(draft, parts[1], DEEPEST), declared->bytes)
+                           : parts[1];
         own = HN_MEANING(unit, name);
         owner |= hn_at(unit, name + 1, ".");
         passed = own != NULL ? own->body : count;
@@ -488,6 +482,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
         count = hn_draft_translate(draft, given); /* of no other argument */
     if (!argument->pointer)
         return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
+    draft->varies = false;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
     bool few = false; /* "sums[blockIdx.x]" */
     HN_EACH_AT(i, draft->unit, draft->kernel->body, argument->name)
@@ -503,6 +498,7 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
                 draft, open, each->name,
                 HN_DRAFT_TEXT(draft, "%lld", (long long)each->values.items[i].integer));
             int64_t elements = hn_draft_number(draft, at, HN_OF_ALL);
+            draft->varies |= strcmp(at, open) != 0;
             count = elements > most ? at : count;
             most = elements > most ? elements : most;
         }
@@ -779,22 +775,14 @@ void hn_draft_read_launch(struct hn_draft *draft)
     const char *threads = draft->block[0];
     draft->grid_is_known =
         take(draft, true, draft->grid) &&
-        (taken || (sized ? strpbrk(draft->grid[0], "/(") == NULL
-                         : hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL));
+        (taken || hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL ||
+         ((sized || !is_number(draft->grid[0])) && strpbrk(draft->grid[0], "/(") == NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
-    /* Blocks that go on by the grid's size may be as many as one likes, those that wait for each
-     * other as many as there is room for. */
+    /* Blocks that wait for each other are as many as there is room for. */
     bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0 &&
                  !draft->grid_is_known && draft->dimensions == 1;
-    bool goes_on = HN_HAS(draft->unit, draft->kernel->body, "gridDim");
-    /* "sums[blockIdx.x] = sum" */
-    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++)
-        goes_on &= !hn_at(draft->unit, i - 1, "[") || index_width(draft, i, 0) == 0 ||
-                   !hn_at(draft->unit, i + index_width(draft, i, 0) + 1, "=");
-    if (waits || (draft->grid_is_known && draft->dimensions == 1 && goes_on &&
-                  is_number(draft->grid[0]) && strcmp(draft->grid[0], "1") != 0))
-        draft->grid[0] = hn_draft_add_launch(
-            draft, "BLOCKS", waits ? 128 : strtoll(draft->grid[0], NULL, 10), false);
+    if (waits)
+        draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", 128, false);
     find_extents(draft);
     if (!draft->grid_is_known && !waits)
         guess_grid(draft);

@@ -115,7 +115,6 @@ static void append_argument(const struct hn_draft_argument *argument, struct hn_
     append_scalar(text, ", file: ", argument->file);
     hn_text_append(text, "}");
     append_comment(text, "TODO: ", argument->todo);
-    append_comment(text, "TODO: ", argument->uncounted ? "how many elements?" : NULL);
 }
 
 /* And the launch that passes them. */

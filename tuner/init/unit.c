@@ -304,8 +304,6 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         size_t name = hn_at(unit, end - 1, ")") ? hn_find(unit, parameter, "*") + 1 : end - 1;
         if (!hn_next(unit, ",", &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
-        if (hn_at(unit, end - 1, "...")) /* all that are left */
-            given.end = list.end;
         if (several)
             given = (struct hn_tokens){0, 0};
         *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
@@ -866,6 +864,9 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     bool host = false;
     HN_EACH(function, unit->functions)
         host |= function->host && function->body.begin < used && used < function->body.end;
+    HN_EACH(kernel, unit->kernels)
+        HN_EACH(argument, kernel->arguments)
+            host |= strcmp(argument->name, kept) == 0;
     bool type = strstr(message, "unknown type name") != NULL;
     bool number = strstr(message, "undeclared identifier") != NULL ||
                   strstr(message, "is not defined, evaluates to 0") != NULL;
