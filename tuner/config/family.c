@@ -97,7 +97,7 @@ static struct hn_value value_at(const struct hn_family_value *value, double unit
     double low = (double)value->low / step, high = (double)value->high / step + 1;
     double found = floor(value->log ? exp(log(low) + unit * (log(high) - log(low)))
                                     : low + unit * (high - low));
-    /* Beyond 2^53 the end is rounded upwards. */
+    /* It may be rounded upwards. */
     if (found >= high - 1)
         return hn_integer(value->high);
     return hn_integer(found <= low ? value->low : (int64_t)found * value->multiple_of);
@@ -161,7 +161,7 @@ static bool round_until_they_hold(const struct hn_family *family, struct hn_valu
             int64_t number = family->values[i].kind == HN_FAMILY_RANGE ? values[i].integer : 0;
             int last = number > 0 ? 64 - __builtin_clzll((uint64_t)number) - bits : 0;
             fewer[i] = twice[i] = values[i];
-            if (last > 0 && number < INT64_MAX / 2) {
+            if (last > 0) {
                 fewer[i].integer = number >> last << last;
                 twice[i].integer = 2 * fewer[i].integer;
             }
@@ -270,10 +270,9 @@ static void tighten(struct hn_reader *reader, const struct hn_yaml *node,
 {
     int64_t step = value->multiple_of;
     int64_t below = value->low % step, above = value->high % step;
-    bool fits = !__builtin_add_overflow(value->low, below > 0 ? step - below : -below, &value->low);
-    fits = fits &&
-           !__builtin_sub_overflow(value->high, above < 0 ? step + above : above, &value->high);
-    if (!fits || value->low > value->high)
+    value->low += below > 0 ? step - below : -below;
+    value->high -= above < 0 ? step + above : above;
+    if (value->low > value->high)
         hn_config_fail(reader, node, "no multiple of %lld lies in the range; widen it",
                        (long long)step);
 }
@@ -281,21 +280,21 @@ static void tighten(struct hn_reader *reader, const struct hn_yaml *node,
 static void read_range(struct hn_reader *reader, const struct hn_yaml *node,
                        struct hn_family_value *value)
 {
+    static const int64_t most = INT64_C(1) << 53; /* of a rule */
+    static const char expected[] = "a whole number within 2^53";
     static const char *const scales[] = {"log", "linear"};
     const struct hn_yaml *bounds = hn_yaml_get(node, "range");
     hn_config_check_keys(reader, node, "range scale multiple_of");
     value->kind = HN_FAMILY_RANGE;
     value->multiple_of = 1;
     value->log = hn_config_read_choice(reader, hn_yaml_get(node, "scale"), scales, 2) == 0;
-    hn_config_read_whole(reader, hn_yaml_get(node, "multiple_of"), 1, INT64_MAX,
-                         "a whole number of at least 1", &value->multiple_of);
+    hn_config_read_whole(reader, hn_yaml_get(node, "multiple_of"), 1, most,
+                         "a whole number from 1 to 2^53", &value->multiple_of);
     if (!hn_config_expect(reader, bounds->kind == HN_YAML_SEQUENCE && bounds->count == 2, bounds,
                           "[low, high]"))
         return;
-    hn_config_read_whole(reader, bounds->child, INT64_MIN, INT64_MAX, "a whole number",
-                         &value->low);
-    hn_config_read_whole(reader, bounds->child->next, INT64_MIN, INT64_MAX, "a whole number",
-                         &value->high);
+    hn_config_read_whole(reader, bounds->child, -most, most, expected, &value->low);
+    hn_config_read_whole(reader, bounds->child->next, -most, most, expected, &value->high);
     if (value->low > value->high)
         hn_config_fail(reader, bounds, "found [%s, %s], expected the lower bound first",
                        bounds->child->text, bounds->child->next->text);
