@@ -279,11 +279,15 @@ int main(void)
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
 
     def test_a_size_that_the_family_names_is_measured_again(self):
-        """It is searched first, when nothing is known; what is learnt at others is measured there, too."""
+        """It is searched first, when nothing is known; what is learnt at others is measured there, too, and raced, as only there
+        and where the rule is compared."""
         self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.cheap_config(block=64, items=16)
         self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 100000]}, sizes: [{n: 4096}]}")
-        self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "-q", "--events", self.events)
+        said = self.hone("tune", "--family", self.config, "--budget", "600", "--held-out", "1", "--events", self.events).stderr
+        [held] = re.findall(r"  not used n=(\d+):", said)
+        raced = self.sql("SELECT DISTINCT s.problem FROM session s JOIN record r ON r.session_id = s.id WHERE r.final")
+        self.assertEqual({problem for problem, in raced}, {"n=4096", f"n={held}"})
         sizes = [size for size, _ in self.pairs()]
         self.assertEqual(json.loads(sizes[0]), {"n": 4096})
         others = next(i for i, size in enumerate(sizes) if size != sizes[0])

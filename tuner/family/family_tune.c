@@ -18,7 +18,7 @@
  * best, and some of all: what is slow has to be known, too. */
 enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
 static const double joining_loss = 0.3;
-/* Points whose times at a size are so near to the best meet in one race, in turn. */
+/* Points whose times at a named size are so near to the best meet in one race, in turn. */
 static const double racing_loss = 0.1;
 
 enum {
@@ -45,7 +45,7 @@ enum {
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
-static const double size_share = 0.03, size_least_s = 1;
+static const double size_share = 0.005, size_least_s = 1;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
 struct tuning {
@@ -238,6 +238,7 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
 {
     const struct hn_matrix *matrix = measuring->matrix;
     struct hn_visit visit;
+    bool named = size < measuring->config->family->size_count;
     struct hn_bindings wanted[HN_MATRIX_POINTS], kept[HN_MATRIX_POINTS]; /* borrow theirs */
     bool keeps[HN_MATRIX_POINTS] = {true};                               /* the default point */
     size_t wanted_count = 0, kept_count = 0;
@@ -256,7 +257,7 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,
                                              .budget_s = budget_s,
-                                             .race_within = racing_loss,
+                                             .race_within = named ? racing_loss : 0,
                                              .hasty = true};
     if (hn_visit_run(measuring, measuring->whole, &matrix->sizes[size].problem, &asked, &visit,
                      err)) {

@@ -11,7 +11,7 @@
 /* The measurements of a family: configurations at sizes. */
 
 enum {
-    HN_MATRIX_SIZES = 320,
+    HN_MATRIX_SIZES = 512,
     HN_MATRIX_POINTS = 2048,
 };
 

@@ -835,6 +835,12 @@ static bool is_settled(struct hn_session *session, struct hn_error *err)
            (session->options.energy_s <= 0 || hn_observed_any(&best->observed, "energy"));
 }
 
+bool hn_session_has_finals(const struct hn_session *session)
+{
+    return !session->backend->simulated &&
+           (!session->options.hasty || session->options.race_within > 0);
+}
+
 bool hn_session_finals(struct hn_session *session, struct hn_error *err)
 {
     struct finals finals = {.session = session};
@@ -842,7 +848,7 @@ bool hn_session_finals(struct hn_session *session, struct hn_error *err)
     struct hn_error found = {.status = HN_OK};
     if (hn_failed(err))
         return false;
-    if (session->backend->simulated) {
+    if (!hn_session_has_finals(session)) {
         hn_session_find_best(session, err);
         return false;
     }

@@ -203,7 +203,7 @@ const struct hn_session_state *hn_session_state(const struct hn_session *session
 static double finals_ms(const struct hn_session *session)
 {
     /* Without a result there is nothing to hold finals of. */
-    if (session->best == SIZE_MAX || session->backend->simulated)
+    if (session->best == SIZE_MAX || !hn_session_has_finals(session))
         return 0;
     const struct hn_session_state *state = &session->state;
     double whole_ms = session->options.budget_s * 1e3;
@@ -571,7 +571,7 @@ enum hn_status hn_session_run(struct hn_session *session, hn_session_watch *watc
     state->interrupted = hn_interrupted() != 0;
     if (!state->interrupted && hn_session_search_is_over(session)) {
         state->cut = state->proposed - state->finished;
-        state->unraced = !session->backend->simulated && state->best != NULL &&
+        state->unraced = hn_session_has_finals(session) && state->best != NULL &&
                          !state->best->final && state->elsewhere == NULL;
     }
     tell_end(session, &told);

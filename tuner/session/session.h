@@ -30,7 +30,7 @@ struct hn_session_options {
     size_t first_count;
     bool counters;      /* of the best finalists it is also read what the GPU counts of a launch */
     bool brief;         /* one of many: the best is not measured in other processes, since nobody replays it */
-    bool hasty;         /* points that cannot be the best are stopped early, others are timed to 2%: the race tells who is best */
+    bool hasty;         /* points that cannot be the best are stopped early, others are timed to 2%; no finals unless race_within is set */
     double energy_s;    /* what launches of the finalists consume, in two windows of so many seconds; 0: not asked for */
     double race_within; /* results within this share of the best take part in the race as well as who cannot be told from it */
 };

@@ -222,6 +222,7 @@ bool hn_session_search_is_over(const struct hn_session *session);
 #define HN_FINALIST_LIMIT 12
 /* So many are weighed, the best of them. */
 #define HN_WEIGHED_LIMIT 6
+bool hn_session_has_finals(const struct hn_session *session);
 /* Verifies the finalists on a second seed and races them. True: a finalist fell, what it had stopped early
  * waits to be measured and another may be among the best: run the loop once more, then the finals. */
 bool hn_session_finals(struct hn_session *session, struct hn_error *err);
