@@ -45,7 +45,7 @@ enum {
 };
 /* How much of the time what is known may be measured at one size: a large one can take as long as a
  * hundred others. */
-static const double size_share = 0.005, size_least_s = 1;
+static const double size_share = 0.01, size_least_s = 1;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
 struct tuning {
@@ -511,6 +511,7 @@ static void refine(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_matrix *matrix = tuning->measuring.matrix;
     const struct hn_learnt *learnt = &tuning->learnt;
+    const double measured_until_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s;
     double began_s = hn_measuring_spent_s(&tuning->measuring);
     size_t sizes[FIRST_CELLS + WANTED + DRAWN];
     fill_sizes(tuning, sizes, draw_sizes(tuning, FIRST_CELLS, sizes, err), err);
@@ -527,7 +528,7 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
         /* Half of a round like the last one and the rule itself have to fit into what is left. */
-        double left_s = (HN_TUNED_SHARE + HN_CELLS_SHARE) * tuning->budget_s - now_s;
+        double left_s = measured_until_s - now_s;
         if (is_good(tuning) || before == HN_MATRIX_SIZES ||
             left_s < (now_s - began_s) / 2 + learn_s * SAMPLES_COST)
             break;
@@ -537,9 +538,10 @@ static void refine(struct tuning *tuning, struct hn_error *err)
                (sizes[count] = hn_matrix_add_size(matrix, &learnt->wanted[count], false)) !=
                    SIZE_MAX)
             count++;
-        /* Searches where the rule is least sure. */
-        if (count > 0 && tuning->searched < tuning->tuned)
-            tune_size(tuning, sizes[0], err);
+        /* Searches where the rule is least sure, as many as are due. */
+        double due = (double)tuning->tuned * now_s / measured_until_s;
+        for (size_t i = 0; i < count && (double)tuning->searched < due; i++)
+            tune_size(tuning, sizes[i], err);
         count += draw_sizes(tuning, DRAWN, sizes + count, err);
         fill_sizes(tuning, sizes, count, err);
         if (matrix->size_count == before)

@@ -12,7 +12,7 @@
 
 enum {
     HN_MATRIX_SIZES = 512,
-    HN_MATRIX_POINTS = 2048,
+    HN_MATRIX_POINTS = 4096,
 };
 
 struct hn_matrix {

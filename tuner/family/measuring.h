@@ -84,8 +84,8 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
                            struct hn_bindings *borrowed);
 
 /* Shares of the time: searches at sizes of their own, cells of the matrix, and, at least, the sizes that were not used. */
-#define HN_TUNED_SHARE 0.30
-#define HN_CELLS_SHARE 0.45
+#define HN_TUNED_SHARE 0.45
+#define HN_CELLS_SHARE 0.30
 #define HN_HELD_OUT_SHARE 0.25
 
 /* A rule is held against searches at sizes that it has not seen. */
