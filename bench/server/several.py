@@ -34,7 +34,7 @@ def tune(folder, places, points):
         locks = folder / f"locks{i}"
         locks.mkdir(exist_ok=True)
         environment = {**os.environ, "LD_LIBRARY_PATH": scale.DOUBLE, "TMPDIR": str(folder), "HONE_LOCKS": str(locks),
-                       "HONE_NVRTC": str(next(pathlib.Path(scale.DOUBLE).glob("nvrtc/lib*nvrtc*"))),
+                       "HONE_NVRTC": str(next(pathlib.Path(scale.DOUBLE).glob("nvrtc/lib*nvrtc.so"))),
                        "HONE_DOUBLE_KEPT": str(folder / "kept"), **place}
         processes.append((events, subprocess.Popen(
             [scale.HONE, "tune", "scale.yaml", "--full", "--quiet", "--jobs", "1", "-p", f"n={64 + i}", "--strategy", "random",

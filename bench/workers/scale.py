@@ -108,7 +108,7 @@ def memory_mib(pid):
 def tune(folder, gpus, latency_ms, points, options):
     """Seconds, what hone itself took at most, and when each record was made."""
     environment = {**os.environ, "LD_LIBRARY_PATH": DOUBLE, "TMPDIR": str(folder), "HONE_LOCKS": str(folder), "HONE_CACHE": str(folder / "cache.db"),
-                   "HONE_NVRTC": str(next(pathlib.Path(DOUBLE).glob("nvrtc/lib*nvrtc*"))), "HONE_DOUBLE_KEPT": os.environ.get("HONE_DOUBLE_KEPT", str(folder / "kept")),
+                   "HONE_NVRTC": str(next(pathlib.Path(DOUBLE).glob("nvrtc/lib*nvrtc.so"))), "HONE_DOUBLE_KEPT": os.environ.get("HONE_DOUBLE_KEPT", str(folder / "kept")),
                    "HONE_DOUBLE_COUNT": str(GPUS_A_HOST), "HONE_DOUBLE_WAIT_US": str(options.wait_us)}
     for path in (*folder.glob("cache.db*"), *folder.glob("events.jsonl")):
         path.unlink()
