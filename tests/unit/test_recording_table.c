@@ -30,8 +30,6 @@ TEST(a_table_takes_values_of_any_kind)
     assert_int_equal(table.parameter_count, 5);
     assert_memory_equal(table.choices, choices, sizeof choices);
     assert_string_equal(table.parameters[4].values[1].word, "[1,2]");
-    assert_string_equal(table.kernel, "k");
-    assert_string_equal(table.device, "d");
 }
 
 TEST(a_table_knows_failures_and_costs)

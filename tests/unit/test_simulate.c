@@ -61,7 +61,7 @@ TEST(priors_are_points_of_the_space)
     load_recorded("{\"tune_params\": {\"A\": [1], \"B\": [\"x\"], \"C\": [7]}, \"cache\": {"
                   "\"0\": {\"A\": 1, \"B\": \"x\", \"C\": 7, \"time\": 3}}}",
                   "elsewhere", &sources[4]);
-    assert_ok(hn_priors_make(&recorded, sources, 5, &priors, NULL));
+    hn_priors_make(&recorded, sources, 5, &priors);
     static const uint16_t choices[] = {0, 0, 0, 2, 1, 0, 0, 0, 0};
     assert_int_equal(priors.count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -78,7 +78,7 @@ TEST(priors_are_points_of_the_space)
 TEST(a_machine_has_cores_and_a_gpu)
 {
     struct hn_machine machine ENDED_BY(hn_machine_finish);
-    assert_ok(hn_machine_init(&machine, 2, NULL));
+    hn_machine_init(&machine, 2);
     assert_true(hn_machine_compile(&machine, 100) == 100);
     assert_true(hn_machine_compile(&machine, 30) == 30);
     assert_true(hn_machine_compile(&machine, 50) == 80); /* behind the second */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "base/run.h"
 
 /* Runs go on a little beyond their budgets, so that both axes are covered whatever is added to the
@@ -67,21 +68,11 @@ static enum hn_status run_tasks(struct tasks tasks, size_t count, size_t jobs, s
 void hn_batch_finish(struct hn_batch *batch)
 {
     size_t count = batch->strategy_count * batch->space_count * batch->run_count;
-    for (size_t i = 0; batch->runs != NULL && i < count; i++)
-        hn_run_finish(&batch->runs[i]);
-    for (size_t i = 0; batch->priors != NULL && i < batch->space_count; i++)
-        hn_priors_finish(&batch->priors[i]);
-    for (size_t i = 0; i < batch->source_count; i++)
-        hn_recorded_finish(&batch->sources[i]);
-    for (size_t i = 0; i < batch->space_count; i++) {
-        hn_recorded_finish(&batch->spaces[i]);
-        hn_scale_finish(&batch->scales[i]);
-    }
-    free(batch->runs);
-    free(batch->priors);
-    free(batch->sources);
-    free(batch->spaces);
-    free(batch->scales);
+    HN_FREE_EACH(run, batch->runs, count, hn_run_finish(run));
+    HN_FREE_EACH(priors, batch->priors, batch->space_count, hn_priors_finish(priors));
+    HN_FREE_EACH(source, batch->sources, batch->source_count, hn_recorded_finish(source));
+    HN_FREE_EACH(space, batch->spaces, batch->space_count, hn_recorded_finish(space));
+    HN_FREE_EACH(scale, batch->scales, batch->space_count, hn_scale_finish(scale));
     free(batch->strategies);
     *batch = (struct hn_batch){.space_count = 0};
 }
@@ -104,10 +95,8 @@ enum hn_status hn_batch_load(struct hn_batch *batch, const char *const *paths, s
                              struct hn_error *err)
 {
     struct progress progress = {.batch = batch, .paths = paths};
-    batch->spaces = calloc(count, sizeof *batch->spaces);
-    batch->scales = calloc(count, sizeof *batch->scales);
-    if (batch->spaces == NULL || batch->scales == NULL)
-        return hn_fail_memory(err);
+    batch->spaces = hn_need(count, sizeof *batch->spaces);
+    batch->scales = hn_need(count, sizeof *batch->scales);
     batch->space_count = count;
     const struct tasks tasks = {.run = load_one, .context = &progress};
     enum hn_status status = run_tasks(tasks, count, batch->jobs, err);
@@ -127,11 +116,10 @@ static enum hn_status load_source(void *context, size_t task, struct hn_error *e
     return hn_recorded_load(progress->paths[task], &progress->batch->sources[task], err);
 }
 
-static enum hn_status make_priors(void *context, size_t task, struct hn_error *err)
+static void make_priors(void *context, size_t task)
 {
-    struct hn_batch *batch = ((const struct progress *)context)->batch;
-    return hn_priors_make(&batch->spaces[task], batch->sources, batch->source_count,
-                          &batch->priors[task], err);
+    struct hn_batch *batch = context;
+    hn_priors_make(&batch->spaces[task], batch->sources, batch->source_count, &batch->priors[task]);
 }
 
 enum hn_status hn_batch_set_estimate(struct hn_batch *batch, const char *text, struct hn_error *err)
@@ -155,15 +143,14 @@ enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *p
                                     struct hn_error *err)
 {
     struct progress progress = {.batch = batch, .paths = paths};
-    batch->sources = calloc(count, sizeof *batch->sources);
-    batch->priors = calloc(batch->space_count, sizeof *batch->priors);
-    if (batch->sources == NULL || batch->priors == NULL)
-        return hn_fail_memory(err);
+    batch->sources = hn_need(count, sizeof *batch->sources);
+    batch->priors = hn_need(batch->space_count, sizeof *batch->priors);
     batch->source_count = count;
     const struct tasks loads = {.run = load_source, .context = &progress};
-    const struct tasks makes = {.run = make_priors, .context = &progress};
     enum hn_status status = run_tasks(loads, count, batch->jobs, err);
-    return status == HN_OK ? run_tasks(makes, batch->space_count, batch->jobs, err) : status;
+    if (status == HN_OK)
+        hn_parallel_do(batch->space_count, batch->jobs, make_priors, batch);
+    return status;
 }
 
 static void mix(struct hn_random *random, const char *string)
@@ -199,7 +186,7 @@ static enum hn_status run_one(void *context, size_t task, struct hn_error *err)
         .strategy = batch->strategies[strategy],
         .priors = batch->priors != NULL ? &batch->priors[space] : NULL,
         .seed = run_seed(batch, strategy, space, task % batch->run_count),
-        .look_ahead = batch->look_ahead,
+        .look_ahead = (unsigned)batch->look_ahead,
         .cores = batch->cores,
         .ask_chance = batch->ask_chance,
         .budget_count = count > batch->evaluations ? count : batch->evaluations,
@@ -231,9 +218,7 @@ enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err)
         .total = batch->strategy_count * batch->space_count * batch->run_count,
         .terminal = isatty(STDERR_FILENO) != 0,
     };
-    batch->runs = calloc(progress.total + 1, sizeof *batch->runs);
-    if (batch->runs == NULL)
-        return hn_fail_memory(err);
+    batch->runs = hn_need(progress.total, sizeof *batch->runs);
     const struct tasks tasks = {
         .run = run_one, .context = &progress, .tick = batch->quiet ? NULL : show_progress};
     enum hn_status status = run_tasks(tasks, progress.total, batch->jobs, err);
@@ -252,20 +237,18 @@ struct scoring {
     struct hn_score *scores;
 };
 
-static enum hn_status score_one(void *context, size_t task, struct hn_error *err)
+static void score_one(void *context, size_t task)
 {
     const struct scoring *scoring = context;
     const struct hn_batch *batch = scoring->batch;
     size_t space = task % batch->space_count;
-    return hn_score_runs(&batch->spaces[space].table, &batch->scales[space],
-                         hn_batch_runs(batch, task / batch->space_count, space), batch->run_count,
-                         batch->seed, &scoring->scores[task], err);
+    hn_score_runs(&batch->spaces[space].table, &batch->scales[space],
+                  hn_batch_runs(batch, task / batch->space_count, space), batch->run_count,
+                  batch->seed, &scoring->scores[task]);
 }
 
-enum hn_status hn_batch_score(const struct hn_batch *batch, struct hn_score *scores,
-                              struct hn_error *err)
+void hn_batch_score(const struct hn_batch *batch, struct hn_score *scores)
 {
     struct scoring scoring = {batch, scores};
-    const struct tasks tasks = {.run = score_one, .context = &scoring};
-    return run_tasks(tasks, batch->strategy_count * batch->space_count, batch->jobs, err);
+    hn_parallel_do(batch->strategy_count * batch->space_count, batch->jobs, score_one, &scoring);
 }

@@ -18,7 +18,7 @@ struct hn_batch {
     size_t strategy_count;
     size_t run_count; /* of each strategy on each space */
     uint64_t seed;
-    unsigned look_ahead;
+    uint64_t look_ahead;
     size_t cores; /* as of a run */
     uint64_t evaluations; /* that a run makes at least, whatever the budgets */
     size_t jobs;
@@ -39,7 +39,7 @@ enum hn_status hn_batch_load_priors(struct hn_batch *batch, const char *const *p
 enum hn_status hn_batch_run(struct hn_batch *batch, struct hn_error *err);
 const struct hn_run *hn_batch_runs(const struct hn_batch *batch, size_t strategy, size_t space);
 /* Scores all runs, which are there: [strategy][space], as many as strategies times spaces. */
-enum hn_status hn_batch_score(const struct hn_batch *batch, struct hn_score *scores, struct hn_error *err);
+void hn_batch_score(const struct hn_batch *batch, struct hn_score *scores);
 void hn_batch_finish(struct hn_batch *batch);
 
 /* Traces: JSON lines {"space", "strategy", "run", "evals": [row, ...], "overhead_ms"}, docs/formats.md; packed when the

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 static double sign(double x)
 {
     return (double)((x > 0) - (x < 0));
@@ -59,12 +61,10 @@ static double hermite(const double *x, const double *y, const double *slopes, do
     return y[0] + s * (slopes[0] + s * ((d - slopes[0]) / h - t + s * (t / h)));
 }
 
-enum hn_status hn_interpolate_evenly(const double *x, const double *y, size_t count, double *values,
-                                     size_t points, struct hn_error *err)
+void hn_interpolate_evenly(const double *x, const double *y, size_t count, double *values,
+                           size_t points)
 {
-    double *slopes = malloc(count * sizeof *slopes);
-    if (slopes == NULL)
-        return hn_fail_memory(err);
+    double *slopes = hn_need(count, sizeof *slopes);
     find_slopes(x, y, count, slopes);
     double step = (x[count - 1] - x[0]) / (double)(points - 1);
     size_t interval = 0;
@@ -75,5 +75,4 @@ enum hn_status hn_interpolate_evenly(const double *x, const double *y, size_t co
         values[i] = hermite(x + interval, y + interval, slopes + interval, at);
     }
     free(slopes);
-    return HN_OK;
 }

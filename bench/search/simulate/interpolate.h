@@ -4,13 +4,10 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
-
 /* Monotone piecewise cubic interpolation (PCHIP: Fritsch and Butland, "A method for constructing local monotone
  * piecewise cubic interpolants", SIAM J. Sci. Stat. Comput. 5, 1984; slopes at the ends by the three-point formula of
  * Moler, "Numerical Computing with MATLAB", 2004), as SciPy's PchipInterpolator. x rises strictly, count >= 2. Writes
  * the values at `points` places from x[0] to x[count-1], evenly apart. */
-enum hn_status hn_interpolate_evenly(const double *x, const double *y, size_t count, double *values, size_t points,
-                                     struct hn_error *err);
+void hn_interpolate_evenly(const double *x, const double *y, size_t count, double *values, size_t points);
 
 #endif

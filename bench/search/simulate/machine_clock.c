@@ -4,10 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum hn_status hn_machine_init(struct hn_machine *machine, size_t cores, struct hn_error *err)
+#include "base/memory.h"
+
+void hn_machine_init(struct hn_machine *machine, size_t cores)
 {
-    *machine = (struct hn_machine){.free_ms = calloc(cores + 1, sizeof(double)), .cores = cores};
-    return machine->free_ms != NULL ? HN_OK : hn_fail_memory(err);
+    *machine = (struct hn_machine){.free_ms = hn_need(cores + 1, sizeof(double)), .cores = cores};
 }
 
 void hn_machine_finish(struct hn_machine *machine)

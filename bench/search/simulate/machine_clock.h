@@ -4,8 +4,6 @@
 
 #include <stddef.h>
 
-#include "base/error.h"
-
 /* When a session would have had its results: cores that compile side by side, oldest proposal first, and one GPU that takes
  * what it is told to in that order. What the tuner itself takes is left out, and so are finals. */
 struct hn_machine {
@@ -15,7 +13,7 @@ struct hn_machine {
     double now_ms; /* the owner's to move on */
 };
 
-enum hn_status hn_machine_init(struct hn_machine *machine, size_t cores, struct hn_error *err);
+void hn_machine_init(struct hn_machine *machine, size_t cores);
 void hn_machine_finish(struct hn_machine *machine);
 /* Asked for now: from when on it is compiled. It begins compile_ms before. */
 double hn_machine_compile(struct hn_machine *machine, double compile_ms);

@@ -24,7 +24,9 @@ enum {
     KEY_PRIOR,
     KEY_ESTIMATE,
     KEY_JOBS,
-    KEY_JSON
+    KEY_JSON,
+    KEY_QUIET,
+    KEYS
 };
 enum { RUNS_MOST = 1000000, LOOK_AHEAD_MOST = 65536, JOBS_MOST = 1024 };
 
@@ -65,10 +67,10 @@ static const struct argp_option own_options[] = {
 };
 
 struct simulate {
-    const char **paths;
-    size_t path_count;
-    const char **priors;
-    size_t prior_count;
+    struct texts {
+        const char **items;
+        size_t count;
+    } paths, priors;
     const char *strategies;
     const char *traces;
     const char *estimate;
@@ -77,82 +79,77 @@ struct simulate {
     struct hn_batch batch;
 };
 
-static uint64_t read_number(const char *option, const char *text, uint64_t least, uint64_t most,
-                            struct argp_state *state)
+#define AT(member) offsetof(struct simulate, member)
+
+/* Where the value of each option goes, and the limits of a number. */
+static const struct member {
+    enum { NUMBER, TEXT, TEXTS, FLAG } form;
+    size_t at;
+    uint64_t least, most;
+} members[KEYS] = {
+    [KEY_STRATEGY] = {TEXT, AT(strategies), 0, 0},
+    [KEY_RUNS] = {NUMBER, AT(batch.run_count), 1, RUNS_MOST},
+    [KEY_SEED] = {NUMBER, AT(batch.seed), 0, UINT64_MAX},
+    [KEY_LOOK_AHEAD] = {NUMBER, AT(batch.look_ahead), 1, LOOK_AHEAD_MOST},
+    [KEY_CORES] = {NUMBER, AT(batch.cores), 1, JOBS_MOST},
+    [KEY_EVALUATIONS] = {NUMBER, AT(batch.evaluations), 1, UINT32_MAX},
+    [KEY_PRIOR] = {TEXTS, AT(priors), 0, 0},
+    [KEY_ESTIMATE] = {TEXT, AT(estimate), 0, 0},
+    [KEY_TRACES] = {TEXT, AT(traces), 0, 0},
+    [KEY_CHANCES] = {FLAG, AT(batch.ask_chance), 0, 0},
+    [KEY_SCORE] = {FLAG, AT(score), 0, 0},
+    [KEY_JOBS] = {NUMBER, AT(batch.jobs), 1, JOBS_MOST},
+    [KEY_JSON] = {FLAG, AT(json), 0, 0},
+    [KEY_QUIET] = {FLAG, AT(batch.quiet), 0, 0},
+};
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "numbers are of either type");
+
+static uint64_t read_number(int key, const char *text, struct argp_state *state)
 {
+    const struct argp_option *option = own_options;
+    const struct member *member = &members[key];
     char *end = NULL;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
-        number > most)
-        argp_error(state, "%s: found '%s', expected a whole number from %llu to %llu", option, text,
-                   (unsigned long long)least, (unsigned long long)most);
+    while (option->key != key)
+        option++;
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < member->least ||
+        number > member->most)
+        argp_error(state, "--%s: found '%s', expected a whole number from %llu to %llu",
+                   option->name, text, (unsigned long long)member->least,
+                   (unsigned long long)member->most);
     return number;
-}
-
-static void append(const char ***strings, size_t *count, const char *string)
-{
-    *strings = hn_need_more(*strings, *count + 1, sizeof **strings);
-    (*strings)[(*count)++] = string;
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct simulate *simulate = state->input;
-    switch (key) {
-    case KEY_STRATEGY:
-        simulate->strategies = argument;
+    if (key == ARGP_KEY_END && simulate->paths.count == 0)
+        argp_error(state, "expected the path of a recorded tuning");
+    if (key == ARGP_KEY_ARG)
+        *HN_NEXT(simulate->paths.items, simulate->paths.count) = argument;
+    if (key == ARGP_KEY_ARG || key == ARGP_KEY_END)
         return 0;
-    case KEY_RUNS:
-        simulate->batch.run_count = read_number("--runs", argument, 1, RUNS_MOST, state);
-        return 0;
-    case KEY_SEED:
-        simulate->batch.seed = read_number("--seed", argument, 0, UINT64_MAX, state);
-        return 0;
-    case KEY_LOOK_AHEAD:
-        simulate->batch.look_ahead =
-            (unsigned)read_number("--look-ahead", argument, 1, LOOK_AHEAD_MOST, state);
-        return 0;
-    case KEY_CORES:
-        simulate->batch.cores = read_number("--cores", argument, 1, JOBS_MOST, state);
-        return 0;
-    case KEY_EVALUATIONS:
-        simulate->batch.evaluations = read_number("--evaluations", argument, 1, UINT32_MAX, state);
-        return 0;
-    case KEY_PRIOR:
-        append(&simulate->priors, &simulate->prior_count, argument);
-        return 0;
-    case KEY_ESTIMATE:
-        simulate->estimate = argument;
-        return 0;
-    case KEY_TRACES:
-        simulate->traces = argument;
-        return 0;
-    case KEY_CHANCES:
-        simulate->batch.ask_chance = true;
-        return 0;
-    case KEY_SCORE:
-        simulate->score = true;
-        return 0;
-    case KEY_JOBS:
-        simulate->batch.jobs = read_number("--jobs", argument, 1, JOBS_MOST, state);
-        return 0;
-    case KEY_JSON:
-        simulate->json = true;
-        return 0;
-    case 'q':
-        simulate->batch.quiet = true;
-        return 0;
-    case ARGP_KEY_ARG:
-        append(&simulate->paths, &simulate->path_count, argument);
-        return 0;
-    case ARGP_KEY_END:
-        if (simulate->path_count == 0)
-            argp_error(state, "expected the path of a recorded tuning");
-        return 0;
-    default:
+    key = key == 'q' ? KEY_QUIET : key;
+    if (key <= 0 || key >= KEYS)
         return ARGP_ERR_UNKNOWN;
+    void *member = (char *)simulate + members[key].at;
+    struct texts *texts = member;
+    switch (members[key].form) {
+    case NUMBER:
+        *(uint64_t *)member = read_number(key, argument, state);
+        break;
+    case TEXT:
+        *(const char **)member = argument;
+        break;
+    case TEXTS:
+        *HN_NEXT(texts->items, texts->count) = argument;
+        break;
+    case FLAG:
+        *(bool *)member = true;
+        break;
     }
+    return 0;
 }
 
 static enum hn_status fail_unknown(const char *name, struct hn_error *err)
@@ -178,9 +175,7 @@ static void add_strategy(struct hn_batch *batch, const struct hn_strategy_kind *
     for (size_t i = 0; i < batch->strategy_count; i++)
         if (batch->strategies[i] == kind)
             return;
-    batch->strategies =
-        hn_need_more(batch->strategies, batch->strategy_count + 1, sizeof *batch->strategies);
-    batch->strategies[batch->strategy_count++] = kind;
+    *HN_NEXT(batch->strategies, batch->strategy_count) = kind;
 }
 
 static enum hn_status choose_strategies(struct simulate *simulate, struct hn_error *err)
@@ -208,21 +203,20 @@ static enum hn_status choose_strategies(struct simulate *simulate, struct hn_err
     return status;
 }
 
-static enum hn_status show_scores(const struct simulate *simulate, struct hn_error *err)
+static void show_scores(const struct simulate *simulate)
 {
     const struct hn_batch *batch = &simulate->batch;
     struct hn_score *scores = hn_need(batch->strategy_count * batch->space_count, sizeof *scores);
-    enum hn_status status = hn_batch_score(batch, scores, err);
-    if (status == HN_OK && !simulate->json)
-        status = hn_scores_print(batch, scores, stdout, err);
-    if (status == HN_OK && simulate->json) {
+    hn_batch_score(batch, scores);
+    if (simulate->json) {
         json_t *json = hn_needed(hn_scores_to_json(batch, scores));
         json_dumpf(json, stdout, JSON_INDENT(1));
         putchar('\n');
         json_decref(json);
+    } else {
+        hn_scores_print(batch, scores, stdout);
     }
     free(scores);
-    return status;
 }
 
 /* Also what a signal left: finished runs are whole. */
@@ -258,18 +252,18 @@ static enum hn_status simulate_all(struct simulate *simulate, struct hn_error *e
     if (status == HN_OK && simulate->traces != NULL)
         status = check_traces(simulate->traces, err);
     if (status == HN_OK)
-        status = hn_batch_load(batch, simulate->paths, simulate->path_count, err);
+        status = hn_batch_load(batch, simulate->paths.items, simulate->paths.count, err);
     if (status == HN_OK && simulate->estimate != NULL)
         status = hn_batch_set_estimate(batch, simulate->estimate, err);
-    if (status == HN_OK && simulate->prior_count > 0)
-        status = hn_batch_load_priors(batch, simulate->priors, simulate->prior_count, err);
+    if (status == HN_OK && simulate->priors.count > 0)
+        status = hn_batch_load_priors(batch, simulate->priors.items, simulate->priors.count, err);
     double loaded_ms = hn_now_ms();
     if (status != HN_OK)
         return status;
     status = write_traces(simulate, hn_batch_run(batch, err), err);
     double run_ms = hn_now_ms();
     if (status == HN_OK && (simulate->score || simulate->traces == NULL || simulate->json))
-        status = show_scores(simulate, err);
+        show_scores(simulate);
     if (status == HN_OK && !batch->quiet)
         fprintf(stderr, "%zu runs in %.1f s, loading took %.1f s\n",
                 batch->strategy_count * batch->space_count * batch->run_count,
@@ -314,7 +308,7 @@ int main(int argc, char **argv)
     if (status != HN_OK && err.message[0] != '\0')
         fprintf(stderr, "%s: %s\n", program_invocation_short_name, err.message);
     hn_batch_finish(&simulate.batch);
-    free(simulate.paths);
-    free(simulate.priors);
+    free(simulate.paths.items);
+    free(simulate.priors.items);
     return exit_code(status);
 }

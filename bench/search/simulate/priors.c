@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 enum { NONE = UINT16_MAX };
 
 /* For each parameter of a space the parameter of the source, and for each value of that the index
@@ -14,14 +16,6 @@ struct translation {
     uint16_t **values;
     size_t count;
 };
-
-static void free_translation(struct translation *translation)
-{
-    for (size_t i = 0; translation->values != NULL && i < translation->count; i++)
-        free(translation->values[i]);
-    free(translation->values);
-    free(translation->parameters);
-}
 
 static const struct hn_table_parameter *find_parameter(const struct hn_recording_table *table,
                                                        const char *name)
@@ -54,40 +48,32 @@ static bool comparable(const struct hn_recording_table *table,
     return true;
 }
 
-static enum hn_status translate_values(const struct hn_table_parameter *from,
-                                       const struct hn_table_parameter *to, uint16_t **values,
-                                       struct hn_error *err)
+static uint16_t *translate_values(const struct hn_table_parameter *from,
+                                  const struct hn_table_parameter *to)
 {
-    *values = malloc((from->count + 1) * sizeof **values);
-    if (*values == NULL)
-        return hn_fail_memory(err);
+    uint16_t *values = hn_need(from->count, sizeof *values);
     for (size_t i = 0; i < from->count; i++) {
-        (*values)[i] = NONE;
-        for (size_t j = 0; j < to->count && (*values)[i] == NONE; j++)
+        values[i] = NONE;
+        for (size_t j = 0; j < to->count && values[i] == NONE; j++)
             if (same_value(&from->values[i], &to->values[j]))
-                (*values)[i] = (uint16_t)j;
+                values[i] = (uint16_t)j;
     }
-    return HN_OK;
+    return values;
 }
 
-static enum hn_status make_translation(const struct hn_recording_table *table,
-                                       const struct hn_recording_table *source,
-                                       struct translation *translation, struct hn_error *err)
+static struct translation make_translation(const struct hn_recording_table *table,
+                                           const struct hn_recording_table *source)
 {
-    translation->count = table->parameter_count;
-    translation->parameters = calloc(table->parameter_count, sizeof *translation->parameters);
-    translation->values = calloc(table->parameter_count, sizeof *translation->values);
-    if (translation->parameters == NULL || translation->values == NULL)
-        return hn_fail_memory(err);
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < table->parameter_count; i++) {
+    size_t count = table->parameter_count;
+    struct translation translation = {hn_need(count, sizeof *translation.parameters),
+                                      hn_need(count, sizeof *translation.values), count};
+    for (size_t i = 0; i < count; i++) {
         const struct hn_table_parameter *found = find_parameter(source, table->parameters[i].name);
-        translation->parameters[i] =
-            found != NULL ? (size_t)(found - source->parameters) : SIZE_MAX;
+        translation.parameters[i] = found != NULL ? (size_t)(found - source->parameters) : SIZE_MAX;
         if (found != NULL)
-            status = translate_values(found, &table->parameters[i], &translation->values[i], err);
+            translation.values[i] = translate_values(found, &table->parameters[i]);
     }
-    return status;
+    return translation;
 }
 
 /* False when the row is no point of the space. */
@@ -103,23 +89,21 @@ static bool translate(const struct translation *translation, const struct hn_rec
     return number_of_point(recorded->space, choice) != UINT64_MAX;
 }
 
-static enum hn_status add_source(const struct hn_recorded *recorded,
-                                 const struct hn_recorded *source, unsigned number,
-                                 struct hn_priors *priors, struct hn_error *err)
+static void add_source(const struct hn_recorded *recorded, const struct hn_recorded *source,
+                       unsigned number, struct hn_priors *priors)
 {
     const struct hn_recording_table *table = &recorded->table;
     const struct hn_recording_table *from = &source->table;
-    struct translation translation = {.count = 0};
-    enum hn_status status = make_translation(table, from, &translation, err);
-    for (size_t i = 0; status == HN_OK && i < from->row_count; i++) {
+    struct translation translation = make_translation(table, from);
+    for (size_t i = 0; i < from->row_count; i++) {
         uint16_t *choice = priors->choices + priors->count * table->parameter_count;
         if (!translate(&translation, recorded, from->choices + i * from->parameter_count, choice))
             continue;
         priors->items[priors->count++] = (struct hn_prior){
             .choice = choice, .observation = source->observations[i], .source = number};
     }
-    free_translation(&translation);
-    return status;
+    HN_FREE_EACH(values, translation.values, translation.count, free(*values));
+    free(translation.parameters);
 }
 
 void hn_priors_finish(struct hn_priors *priors)
@@ -129,24 +113,18 @@ void hn_priors_finish(struct hn_priors *priors)
     *priors = (struct hn_priors){.count = 0};
 }
 
-enum hn_status hn_priors_make(const struct hn_recorded *recorded, const struct hn_recorded *sources,
-                              size_t count, struct hn_priors *priors, struct hn_error *err)
+void hn_priors_make(const struct hn_recorded *recorded, const struct hn_recorded *sources,
+                    size_t count, struct hn_priors *priors)
 {
     size_t most = 0;
     for (size_t i = 0; i < count; i++)
         most += sources[i].table.row_count;
     *priors = (struct hn_priors){
-        .items = calloc(most + 1, sizeof *priors->items),
-        .choices = calloc((most + 1) * recorded->table.parameter_count, sizeof *priors->choices),
+        .items = hn_need(most, sizeof *priors->items),
+        .choices = hn_need((most + 1) * recorded->table.parameter_count, sizeof *priors->choices),
     };
-    enum hn_status status = HN_OK;
-    if (priors->items == NULL || priors->choices == NULL)
-        status = hn_fail_memory(err);
-    for (size_t i = 0; status == HN_OK && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (strcmp(sources[i].name, recorded->name) != 0 &&
             comparable(&recorded->table, &sources[i].table))
-            status = add_source(recorded, &sources[i], (unsigned)i, priors, err);
-    if (status != HN_OK)
-        hn_priors_finish(priors);
-    return status;
+            add_source(recorded, &sources[i], (unsigned)i, priors);
 }

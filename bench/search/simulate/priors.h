@@ -13,8 +13,8 @@ struct hn_priors {
 
 /* sources[i] becomes source i. One of the space's own name is left out, so that a space never knows itself, and so is
  * one that has another parameter of several values or lacks one. */
-enum hn_status hn_priors_make(const struct hn_recorded *recorded, const struct hn_recorded *sources, size_t count,
-                              struct hn_priors *priors, struct hn_error *err);
+void hn_priors_make(const struct hn_recorded *recorded, const struct hn_recorded *sources, size_t count,
+                    struct hn_priors *priors);
 void hn_priors_finish(struct hn_priors *priors);
 
 #endif

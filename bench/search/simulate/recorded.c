@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 void hn_recorded_finish(struct hn_recorded *recorded)
 {
     free(recorded->name);
@@ -25,11 +27,9 @@ static void cut_ending(char *name, const char *ending)
 static char *space_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char *name = strdup(slash != NULL ? slash + 1 : path);
-    if (name != NULL) {
-        cut_ending(name, ".gz");
-        cut_ending(name, ".json");
-    }
+    char *name = hn_need_copy(slash != NULL ? slash + 1 : path);
+    cut_ending(name, ".gz");
+    cut_ending(name, ".json");
     return name;
 }
 
@@ -43,13 +43,11 @@ static enum hn_status build_space(struct hn_recorded *recorded, struct hn_error 
     return hn_space_build_from(recorded->space, table->choices, table->row_count, err);
 }
 
-static enum hn_status index_rows(struct hn_recorded *recorded, struct hn_error *err)
+static void index_rows(struct hn_recorded *recorded)
 {
     const struct hn_recording_table *table = &recorded->table;
-    recorded->row_of_point = calloc(table->row_count, sizeof *recorded->row_of_point);
-    recorded->observations = calloc(table->row_count, sizeof *recorded->observations);
-    if (recorded->row_of_point == NULL || recorded->observations == NULL)
-        return hn_fail_memory(err);
+    recorded->row_of_point = hn_need(table->row_count, sizeof *recorded->row_of_point);
+    recorded->observations = hn_need(table->row_count, sizeof *recorded->observations);
     for (size_t i = 0; i < table->row_count; i++) {
         const struct hn_table_row *row = &table->rows[i];
         uint64_t point =
@@ -61,7 +59,6 @@ static enum hn_status index_rows(struct hn_recorded *recorded, struct hn_error *
             .resources = row->resources.known ? &row->resources : NULL,
         };
     }
-    return HN_OK;
 }
 
 enum hn_status hn_recorded_load(const char *path, struct hn_recorded *recorded,
@@ -69,14 +66,12 @@ enum hn_status hn_recorded_load(const char *path, struct hn_recorded *recorded,
 {
     struct hn_error reason = {0};
     *recorded = (struct hn_recorded){.name = space_name(path)};
-    if (recorded->name == NULL)
-        return hn_fail_memory(err);
     enum hn_status status = hn_recording_table_load(path, &recorded->table, err);
     if (status == HN_OK) {
         status = build_space(recorded, &reason);
         if (status == HN_OK)
-            status = index_rows(recorded, &reason);
-        if (status != HN_OK)
+            index_rows(recorded);
+        else
             hn_fail(err, status, "'%s': %.3000s", path, reason.message);
     }
     if (status != HN_OK)

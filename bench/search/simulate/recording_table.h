@@ -12,8 +12,7 @@
  * are no words too; arrays, objects and null as their JSON text), failures without a known name. */
 struct hn_table_parameter {
     char *name;
-    struct hn_value *values; /* as the file lists them, then those that only rows have */
-    char **words;            /* owned: of the values that are words, else NULL */
+    struct hn_value *values; /* as the file lists them, then those that only rows have; their words are owned */
     size_t count;
 };
 
@@ -26,8 +25,6 @@ struct hn_table_row {
 };
 
 struct hn_recording_table {
-    char *kernel;
-    char *device;
     struct hn_table_parameter *parameters;
     size_t parameter_count;
     struct hn_table_row *rows; /* in the file's order */

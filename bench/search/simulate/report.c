@@ -15,19 +15,10 @@ static void add_axes(struct hn_table *table, const struct hn_score *score)
     }
 }
 
-static void add_evaluations(struct hn_table *table, const struct hn_score *score)
+static void add_number(struct hn_table *table, int digits, double number)
 {
-    if (isfinite(score->median_evaluations))
-        hn_table_cell(table, "%.0f", score->median_evaluations);
-    else
-        hn_table_cell(table, "-");
-    hn_table_cell(table, "%.0f%%", score->reached * 100);
-}
-
-static void add_seconds(struct hn_table *table, double seconds)
-{
-    if (isfinite(seconds))
-        hn_table_cell(table, "%.1f", seconds);
+    if (isfinite(number))
+        hn_table_cell(table, "%.*f", digits, number);
     else
         hn_table_cell(table, "-");
 }
@@ -37,16 +28,16 @@ static void add_row(struct hn_table *table, const char *name, const struct hn_sc
 {
     hn_table_cell(table, "%s", name);
     add_axes(table, score);
-    add_evaluations(table, score);
+    add_number(table, 0, score->median_evaluations);
+    hn_table_cell(table, "%.0f%%", score->reached * 100);
     hn_table_cell(table, "%.0f", random);
     hn_table_cell(table, "%.0f", budget);
     hn_table_cell(table, "%.2f", score->overhead_us);
     if (clock)
-        add_seconds(table, score->median_s);
+        add_number(table, 1, score->median_s);
 }
 
-static enum hn_status print_strategy(const struct hn_batch *batch, const struct hn_score *scores,
-                                     FILE *file, struct hn_error *err)
+static void print_strategy(const struct hn_batch *batch, const struct hn_score *scores, FILE *file)
 {
     bool clock = batch->cores > 0;
     const char *const headings[] = {"~space",
@@ -64,8 +55,6 @@ static enum hn_status print_strategy(const struct hn_batch *batch, const struct 
     struct hn_table *table = hn_table_create(headings);
     double random = 0;
     double budget = 0;
-    if (table == NULL)
-        return hn_fail_memory(err);
     for (size_t i = 0; i < batch->space_count; i++) {
         const struct hn_scale *scale = &batch->scales[i];
         double draws = hn_scale_random_draws(scale, near_part);
@@ -80,19 +69,15 @@ static enum hn_status print_strategy(const struct hn_batch *batch, const struct 
     }
     hn_table_print(table, 0, file, 2);
     hn_table_destroy(table);
-    return HN_OK;
 }
 
-enum hn_status hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores,
-                               FILE *file, struct hn_error *err)
+void hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores, FILE *file)
 {
-    enum hn_status status = HN_OK;
-    for (size_t i = 0; status == HN_OK && i < batch->strategy_count; i++) {
+    for (size_t i = 0; i < batch->strategy_count; i++) {
         fprintf(file, "%s%s: %zu runs a space, look-ahead %u\n", i > 0 ? "\n" : "",
-                batch->strategies[i]->name, batch->run_count, batch->look_ahead);
-        status = print_strategy(batch, scores + i * batch->space_count, file, err);
+                batch->strategies[i]->name, batch->run_count, (unsigned)batch->look_ahead);
+        print_strategy(batch, scores + i * batch->space_count, file);
     }
-    return status;
 }
 
 static json_t *axis_to_json(const struct hn_score_value *value)

@@ -8,8 +8,7 @@
 #include "bench/search/simulate/batch.h"
 
 /* The scores of a batch ([strategy][space]) for people: a table a strategy. */
-enum hn_status hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores, FILE *file,
-                               struct hn_error *err);
+void hn_scores_print(const struct hn_batch *batch, const struct hn_score *scores, FILE *file);
 /* The same as JSON; docs/formats.md. NULL when out of memory. */
 json_t *hn_scores_to_json(const struct hn_batch *batch, const struct hn_score *scores);
 

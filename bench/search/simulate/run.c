@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/memory.h"
 #include "base/run.h"
 #include "bench/search/simulate/machine_clock.h"
 #include "tuner/strategy/schedule.h"
@@ -25,7 +26,6 @@ struct drive {
     struct hn_strategy *strategy;
     struct ticket *tickets;
     size_t count;
-    size_t capacity;
     uint64_t told_finished;
     struct hn_schedule schedule;
     struct hn_machine machine;
@@ -141,17 +141,9 @@ static enum hn_status admit(struct drive *drive, const uint16_t *choice, struct 
     if (point == UINT64_MAX)
         return hn_fail(err, HN_ERUN, "strategy %s proposed a point that is not in %s",
                        drive->options->strategy->name, recorded->name);
-    if (drive->count == drive->capacity) {
-        size_t capacity = drive->capacity * 2 + 256;
-        struct ticket *tickets = realloc(drive->tickets, capacity * sizeof *tickets);
-        if (tickets == NULL)
-            return hn_fail_memory(err);
-        drive->tickets = tickets;
-        drive->capacity = capacity;
-    }
     uint32_t row = recorded->row_of_point[point];
-    uint64_t number = drive->count++;
-    struct ticket *ticket = &drive->tickets[number];
+    uint64_t number = drive->count;
+    struct ticket *ticket = HN_NEXT(drive->tickets, drive->count);
     *ticket = (struct ticket){.row = row, .repeated = drive->proposed[row]};
     if (!ticket->repeated)
         drive->first[row] = number;
@@ -238,14 +230,11 @@ static enum hn_status search(struct drive *drive, uint16_t *choice, struct hn_er
     return HN_OK;
 }
 
-static enum hn_status collect(const struct drive *drive, struct hn_run *run, struct hn_error *err)
+static void collect(const struct drive *drive, struct hn_run *run)
 {
-    run->rows = malloc((drive->distinct + 1) * sizeof *run->rows);
     bool clock = drive->options->cores > 0;
-    if (clock)
-        run->ends_ms = malloc((drive->distinct + 1) * sizeof *run->ends_ms);
-    if (run->rows == NULL || (clock && run->ends_ms == NULL))
-        return hn_fail_memory(err);
+    run->rows = hn_need(drive->distinct, sizeof *run->rows);
+    run->ends_ms = clock ? hn_need(drive->distinct, sizeof *run->ends_ms) : NULL;
     for (size_t t = 0; t < drive->count; t++) {
         const struct ticket *ticket = &drive->tickets[t];
         if (ticket->repeated || drive->declined[ticket->row] || is_stopped(drive, ticket->row))
@@ -255,12 +244,9 @@ static enum hn_status collect(const struct drive *drive, struct hn_run *run, str
         run->rows[run->count++] = ticket->row;
     }
     run->declined = drive->declined_count;
-    run->chances = malloc((drive->chance_count + 1) * sizeof *run->chances);
-    if (run->chances == NULL)
-        return hn_fail_memory(err);
+    run->chances = hn_need(drive->chance_count, sizeof *run->chances);
     memcpy(run->chances, drive->chances, drive->chance_count * sizeof *run->chances);
     run->chance_count = drive->chance_count;
-    return HN_OK;
 }
 
 static double thread_ms(void)
@@ -294,24 +280,18 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     const struct hn_recording_table *table = &options->recorded->table;
     double start_ms = thread_ms();
     struct drive drive = {.options = options};
-    drive.proposed = calloc(table->row_count, sizeof *drive.proposed);
-    drive.declined = calloc(table->row_count, sizeof *drive.declined);
-    drive.compile_ms = calloc(table->row_count, sizeof *drive.compile_ms);
-    drive.first = calloc(table->row_count, sizeof *drive.first);
-    uint16_t *choice = calloc(table->parameter_count, sizeof *choice);
+    drive.proposed = hn_need(table->row_count, sizeof *drive.proposed);
+    drive.declined = hn_need(table->row_count, sizeof *drive.declined);
+    drive.compile_ms = hn_need(table->row_count, sizeof *drive.compile_ms);
+    drive.first = hn_need(table->row_count, sizeof *drive.first);
+    uint16_t *choice = hn_need(table->parameter_count, sizeof *choice);
     *run = (struct hn_run){.count = 0};
-    enum hn_status status = HN_OK;
-    if (drive.proposed == NULL || drive.declined == NULL || drive.compile_ms == NULL ||
-        drive.first == NULL || choice == NULL)
-        status = hn_fail_memory(err);
     hn_schedule_init(&drive.schedule, options->look_ahead);
+    hn_machine_init(&drive.machine, options->cores);
+    enum hn_status status = search_with_strategy(&drive, choice, err);
     if (status == HN_OK)
-        status = hn_machine_init(&drive.machine, options->cores, err);
-    if (status == HN_OK)
-        status = search_with_strategy(&drive, choice, err);
-    if (status == HN_OK)
-        status = collect(&drive, run, err);
-    if (status == HN_OK && run->count > 0)
+        collect(&drive, run);
+    if (run->count > 0)
         run->overhead_ms = (thread_ms() - start_ms) / (double)run->count;
     free(drive.tickets);
     free(drive.proposed);

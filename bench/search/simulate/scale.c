@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/statistics.h"
 #include "bench/search/simulate/interpolate.h"
 
 /* The window that is judged: from where random search has come this part of the way from the
@@ -20,48 +22,33 @@ void hn_scale_finish(struct hn_scale *scale)
     *scale = (struct hn_scale){.count = 0};
 }
 
-static int compare_rising(const void *a, const void *b)
+static int compare_falling(const void *a, const void *b)
 {
     double x = *(const double *)a;
     double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int compare_falling(const void *a, const void *b)
-{
-    return compare_rising(b, a);
-}
-
-static double median_of_sorted(const double *values, size_t count)
-{
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    return (x < y) - (x > y);
 }
 
 static enum hn_status sort_values(const struct hn_recording_table *table, struct hn_scale *scale,
                                   struct hn_error *err)
 {
     scale->count = table->row_count;
-    scale->values = malloc((scale->count + 1) * sizeof *scale->values);
-    scale->ranks = malloc((scale->count + 1) * sizeof *scale->ranks);
-    double *costs = malloc((scale->count + 1) * sizeof *costs);
-    if (scale->values == NULL || scale->ranks == NULL || costs == NULL) {
-        free(costs);
-        return hn_fail_memory(err);
-    }
+    scale->values = hn_need(scale->count, sizeof *scale->values);
+    scale->ranks = hn_need(scale->count, sizeof *scale->ranks);
+    double *costs = hn_need(scale->count, sizeof *costs);
     for (size_t i = 0; i < scale->count; i++) {
         costs[i] = table->rows[i].cost_ms;
         if (isfinite(table->rows[i].time_ms))
             scale->values[scale->valid++] = table->rows[i].time_ms;
     }
-    qsort(costs, scale->count, sizeof *costs, compare_rising);
-    scale->cost_ms = median_of_sorted(costs, scale->count);
+    scale->cost_ms = hn_median(costs, scale->count);
     free(costs);
     if (scale->valid == 0)
         return hn_fail(err, HN_ENOTFOUND, "none of the %zu recorded points has a time",
                        scale->count);
+    scale->median = hn_median(scale->values, scale->valid);
     qsort(scale->values, scale->valid, sizeof *scale->values, compare_falling);
     scale->optimum = scale->values[scale->valid - 1];
-    scale->median = median_of_sorted(scale->values, scale->valid);
     return HN_OK;
 }
 
@@ -115,8 +102,7 @@ static double expected_cost(const struct hn_recording_table *table, const struct
     return valid + (double)failures / (double)scale->count * (failed / (double)failures);
 }
 
-static enum hn_status make_time_axis(const struct hn_recording_table *table, struct hn_scale *scale,
-                                     struct hn_error *err)
+static void make_time_axis(const struct hn_recording_table *table, struct hn_scale *scale)
 {
     enum { POINTS = HN_SCALE_TIME_POINTS };
     double draws[POINTS];
@@ -137,28 +123,23 @@ static enum hn_status make_time_axis(const struct hn_recording_table *table, str
         draws[count] = drawn;
         reached[count++] = value;
     }
-    if (count < 2)
-        return HN_OK;
-    return hn_interpolate_evenly(draws, reached, count, scale->time_baseline, POINTS, err);
+    if (count >= 2)
+        hn_interpolate_evenly(draws, reached, count, scale->time_baseline, POINTS);
 }
 
-static enum hn_status make_evaluations_axis(struct hn_scale *scale, size_t good,
-                                            struct hn_error *err)
+static void make_evaluations_axis(struct hn_scale *scale, size_t good)
 {
     double all = (double)scale->count;
     double failures = (double)(scale->count - scale->valid);
     double budget = ceil((all - (double)good) / ((double)good + 1));
     scale->budget = budget > 2 ? (uint64_t)budget : 2;
-    scale->baseline = malloc(scale->budget * sizeof *scale->baseline);
-    if (scale->baseline == NULL)
-        return hn_fail_memory(err);
+    scale->baseline = hn_need(scale->budget, sizeof *scale->baseline);
     for (uint64_t i = 0; i < scale->budget; i++) {
         double drawn = (double)(i + 1);
         double index = rint(drawn * (all + 1) / (drawn + 1)) - 1;
         index = fmin(fmax(index, 0), all - 1) - failures;
         scale->baseline[i] = scale->values[(size_t)fmax(index, 0)];
     }
-    return HN_OK;
 }
 
 enum hn_status hn_scale_make(const struct hn_recording_table *table, struct hn_scale *scale,
@@ -178,12 +159,9 @@ enum hn_status hn_scale_make(const struct hn_recording_table *table, struct hn_s
         last = scale->valid - 2;
     scale->time_start_ms = expected_draws(scale, first) * scale->cost_ms;
     scale->time_end_ms = expected_draws(scale, last) * scale->cost_ms;
-    status = make_time_axis(table, scale, err);
-    if (status == HN_OK)
-        status = make_evaluations_axis(scale, scale->valid - last, err);
-    if (status != HN_OK)
-        hn_scale_finish(scale);
-    return status;
+    make_time_axis(table, scale);
+    make_evaluations_axis(scale, scale->valid - last);
+    return HN_OK;
 }
 
 double hn_scale_random_draws(const struct hn_scale *scale, double part)

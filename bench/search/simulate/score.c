@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/memory.h"
+#include "base/statistics.h"
 
 /* "Close to the optimum", for the number of evaluations until then. */
 static const double near_part = 0.05;
@@ -29,20 +31,16 @@ static void free_curves(struct curves *curves)
     free(curves->starts);
 }
 
-static enum hn_status allocate_curves(struct curves *curves, struct hn_error *err)
+static void allocate_curves(struct curves *curves)
 {
     size_t longest =
         curves->scale->budget > HN_SCALE_TIME_POINTS ? curves->scale->budget : HN_SCALE_TIME_POINTS;
     curves->evaluations =
-        calloc(curves->count * curves->scale->budget, sizeof *curves->evaluations);
-    curves->times = calloc(curves->count * HN_SCALE_TIME_POINTS, sizeof *curves->times);
-    curves->valid_from = calloc(curves->count, sizeof *curves->valid_from);
-    curves->sums = calloc(longest, sizeof *curves->sums);
-    curves->starts = calloc(HN_SCALE_TIME_POINTS + 1, sizeof *curves->starts);
-    if (curves->evaluations == NULL || curves->times == NULL || curves->valid_from == NULL ||
-        curves->sums == NULL || curves->starts == NULL)
-        return hn_fail_memory(err);
-    return HN_OK;
+        hn_need(curves->count * curves->scale->budget, sizeof *curves->evaluations);
+    curves->times = hn_need(curves->count * HN_SCALE_TIME_POINTS, sizeof *curves->times);
+    curves->valid_from = hn_need(curves->count, sizeof *curves->valid_from);
+    curves->sums = hn_need(longest, sizeof *curves->sums);
+    curves->starts = hn_need(HN_SCALE_TIME_POINTS + 1, sizeof *curves->starts);
 }
 
 /* fmax ignores the NAN of a failure, and gives NAN where there is nothing valid yet. */
@@ -144,13 +142,6 @@ static double score_times(struct curves *curves, const size_t *picks)
     return sum / HN_SCALE_TIME_POINTS;
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* By linear interpolation between order statistics. */
 static double percentile(const double *sorted, size_t count, double part)
 {
@@ -165,18 +156,15 @@ static void set_interval(struct hn_score_value *value)
     double sorted[HN_SCORE_RESAMPLES];
     for (size_t i = 0; i < HN_SCORE_RESAMPLES; i++)
         sorted[i] = value->resamples[i];
-    qsort(sorted, HN_SCORE_RESAMPLES, sizeof *sorted, compare_reals);
+    hn_sort(sorted, HN_SCORE_RESAMPLES);
     value->low = percentile(sorted, HN_SCORE_RESAMPLES, 0.025);
     value->high = percentile(sorted, HN_SCORE_RESAMPLES, 0.975);
 }
 
-static enum hn_status score_curves(struct curves *curves, uint64_t seed, struct hn_score *score,
-                                   struct hn_error *err)
+static void score_curves(struct curves *curves, uint64_t seed, struct hn_score *score)
 {
     struct hn_random random = hn_random_seeded(seed);
-    size_t *picks = malloc(curves->count * sizeof *picks);
-    if (picks == NULL)
-        return hn_fail_memory(err);
+    size_t *picks = hn_need(curves->count, sizeof *picks);
     for (size_t i = 0; i < curves->count; i++)
         picks[i] = i;
     score->axes[HN_SCORE_TIME].score = score_times(curves, picks);
@@ -190,7 +178,6 @@ static enum hn_status score_curves(struct curves *curves, uint64_t seed, struct 
     free(picks);
     set_interval(&score->axes[HN_SCORE_TIME]);
     set_interval(&score->axes[HN_SCORE_EVALUATIONS]);
-    return HN_OK;
 }
 
 static bool is_near(const struct hn_recording_table *table, const struct hn_scale *scale,
@@ -220,48 +207,34 @@ static double seconds_until_near(const struct hn_recording_table *table,
     return ends_ms / 1000;
 }
 
-static double median_of(double *values, size_t count)
+static void count_evaluations(const struct hn_recording_table *table, const struct hn_scale *scale,
+                              const struct hn_run *runs, size_t count, struct hn_score *score)
 {
-    qsort(values, count, sizeof *values, compare_reals);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
-static enum hn_status count_evaluations(const struct hn_recording_table *table,
-                                        const struct hn_scale *scale, const struct hn_run *runs,
-                                        size_t count, struct hn_score *score, struct hn_error *err)
-{
-    double *until = malloc(2 * count * sizeof *until);
-    if (until == NULL)
-        return hn_fail_memory(err);
+    double *until = hn_need(2 * count, sizeof *until);
     for (size_t i = 0; i < count; i++) {
         until[i] = evaluations_until_near(table, scale, &runs[i]);
         until[count + i] = seconds_until_near(table, scale, &runs[i]);
         score->reached += isfinite(until[i]) ? 1 / (double)count : 0;
         score->overhead_us += runs[i].overhead_ms * 1000 / (double)count;
     }
-    score->median_evaluations = median_of(until, count);
-    score->median_s = median_of(until + count, count);
+    score->median_evaluations = hn_median(until, count);
+    score->median_s = hn_median(until + count, count);
     free(until);
-    return HN_OK;
 }
 
-enum hn_status hn_score_runs(const struct hn_recording_table *table, const struct hn_scale *scale,
-                             const struct hn_run *runs, size_t count, uint64_t seed,
-                             struct hn_score *score, struct hn_error *err)
+void hn_score_runs(const struct hn_recording_table *table, const struct hn_scale *scale,
+                   const struct hn_run *runs, size_t count, uint64_t seed, struct hn_score *score)
 {
     struct curves curves = {.scale = scale, .count = count};
     *score = (struct hn_score){.reached = 0};
-    enum hn_status status = allocate_curves(&curves, err);
-    for (size_t i = 0; status == HN_OK && i < count; i++) {
+    allocate_curves(&curves);
+    for (size_t i = 0; i < count; i++) {
         draw_evaluations(&curves, i, &runs[i]);
         draw_times(&curves, i, &runs[i], table);
     }
-    if (status == HN_OK)
-        status = score_curves(&curves, seed, score, err);
-    if (status == HN_OK)
-        status = count_evaluations(table, scale, runs, count, score, err);
+    score_curves(&curves, seed, score);
+    count_evaluations(table, scale, runs, count, score);
     free_curves(&curves);
-    return status;
 }
 
 void hn_score_mean(const struct hn_score *scores, size_t count, struct hn_score *mean)

@@ -26,9 +26,8 @@ struct hn_score {
     double overhead_us;        /* of the search itself, an evaluation */
 };
 
-enum hn_status hn_score_runs(const struct hn_recording_table *table, const struct hn_scale *scale,
-                             const struct hn_run *runs, size_t count, uint64_t seed, struct hn_score *score,
-                             struct hn_error *err);
+void hn_score_runs(const struct hn_recording_table *table, const struct hn_scale *scale, const struct hn_run *runs,
+                   size_t count, uint64_t seed, struct hn_score *score);
 
 /* The mean over spaces, whose resamples are averaged one by one. median_evaluations is the sum. */
 void hn_score_mean(const struct hn_score *scores, size_t count, struct hn_score *mean);
