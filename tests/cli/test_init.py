@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "\ndefaults: {A: 1, B: 2, BLOCK: 256}\noverride: {A: constexpr, B: constexpr}"),
                 ("template <typename T, typename Index, bool Shared, int Bins = 64, unsigned Odd>\n"
                  "__global__ void k(T *x, const Index *at) { x[at[0]] = 0; }",
-                 'entry: "k<float, int, SHARED, BINS, ODD>"', "{name: at, type: int32, ", "  SHARED: [false, true]  # the template's Shared\n",
+                 'entry: "k<float, int, SHARED, BINS, ODD>"', "{name: at, type: int32, ", "  SHARED: [false, true]  # the template's Shared; TODO: are results the same with each of these?\n",
                  "  BINS: [16, 32, 64, 128, 256]  # the template's Bins; TODO: are results the same with each of these?\n", "  ODD: [1]  # the template's Odd; TODO: which values?\n"),
                 ("constexpr int kWarp = 32, kThreads = 192;\n"
                  "__global__ void __launch_bounds__(kThreads) k(float *x) { x[blockDim.x] = 0; }",
@@ -771,6 +771,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int b, int m) { for (int i = threadIdx.x; i < m; i += blockDim.x) x[blockIdx.x * m + i] = 0; }\n"
                  "void f(float *x, int b, int m) { k<<<b, threads_of(m)>>>(x, b, m); }\nMODULE(NAME, m) { m.def(1); }\nint other = m;",
                  ("{name: m, type: int32, value: m}\n", "\n# TODO: is the block's size free?\nlaunch:\n  block: [BLOCK]\n  grid: [b]\n"), ()),
+                # What casts make a fraction, that rounds up or not; the block that a size is where no parameter tells it; a flag of the template may change results.
+                ("template <bool Odd> __global__ void k(float *x, int n, int m, int b, int tiles, float s, float t) { for (int i = 0; i < tiles; i++) x[i * b + threadIdx.x] = Odd ? s * n : t * m; }\n"
+                 "void f(float *x, int n, int m) { const int b = 96; int tiles = ceil((float)n / b); k<true><<<4, b>>>(x, n, m, b, tiles, float(n) / m, n / (float)m); }",
+                 ('tiles, type: int32, value: "ceil_div(n, b)"}\n', "s, type: float32, value: n / m}\n", "t, type: float32, value: n / m}\n", "  ODD: [false, true]  # the template's Odd; TODO: are results the same"), (" // m",)),
+                ("__global__ void k(float *x, int n, int b) { x[blockIdx.x * b + threadIdx.x] = n; }\nvoid f(float *x, int n) { const int b = 96; k<<<4, b>>>(x, n, b); }", ("  BLOCK: [96]  # TODO: which block?",), ()),
                 # A name that a macro declares for what it is passed.
                 ("#define BOOL_SWITCH(COND, NAME, ...) if (COND) { constexpr bool NAME = true; __VA_ARGS__(); } else { constexpr bool NAME = false; __VA_ARGS__(); }\n"
                  "template <int N, bool kLast> struct Tr { static constexpr int kN = N; };\ntemplate <class T> __global__ void k(float *x) { x[threadIdx.x] = T::kN; }\n"

@@ -353,7 +353,7 @@ static void choose_template(struct hn_draft *draft)
             take_instances(draft, kernel->name, item.begin, &given, 4);
             if (given.values.count > 2 && !boolean)
                 value->values = given.values;
-            const char *ask = boolean || splits_work(draft, declared->name) ? "" : same_results;
+            const char *ask = splits_work(draft, declared->name) ? "" : same_results;
             ask = known ? ask : "TODO: which values?";
             if (hn_is_like(declared->name, "extent"))
                 ask = "TODO: which values? It may be a size";

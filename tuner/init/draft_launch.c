@@ -82,8 +82,6 @@ void hn_draft_find_launch(struct hn_draft *draft)
     const struct hn_kernel *kernel = draft->kernel;
     draft->passed = hn_need_block(&unit->memory, kernel->arguments.count, sizeof *draft->passed);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
-        if (i == kernel->head.end || in_kernel(draft, i))
-            continue;
         read_launch(draft, i, hn_at(unit, i + 1, "<") ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
@@ -542,6 +540,7 @@ static void guess_block(struct hn_draft *draft)
         const struct hn_draft_name *found = flat || none ? NULL : find_axis(draft, axis);
         const char *tile = flat ? NULL : find_tile(draft, axis, draft->kernel->body);
         const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
+        const int64_t told = hn_draft_number(draft, draft->block[axis], HN_OF_ALL);
         if (found == NULL && !one)
             found = is_numeric(side) && hn_is_like(side->own, "block") ? side : square;
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
@@ -551,7 +550,10 @@ static void guess_block(struct hn_draft *draft)
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        draft->block[axis] = add_block(draft, flat, axis, flat ? 256 : usual[axis]);
+        draft->block[axis] = add_block(draft, flat, axis,
+                                       told > 1 ? told
+                                       : flat   ? 256
+                                                : usual[axis]);
     }
 }
 

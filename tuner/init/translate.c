@@ -140,11 +140,10 @@ static const char *call(const struct translation *translation, size_t at, struct
         return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
                               inner.values[0], inner.values[1]);
     /* "ceil(n / 256.0)" */
-    const char *whole = inner.values[0],
-               *slash = count == 1 && rounds ? strstr(whole, " // ") : NULL;
+    const char *whole = inner.values[0], *slash = count == 1 && rounds ? strchr(whole, '/') : NULL;
     return slash == NULL ? NULL
-                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)", (int)(slash - whole),
-                                          whole, slash + 4);
+                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)",
+                                          (int)(slash - whole - 1), whole, strchr(slash, ' ') + 1);
 }
 
 /* What a name, "block.x" or "plan->batch" stands for. */
@@ -180,6 +179,10 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
     bool fraction = strchr(hn_text_at(unit, at - 1), '.') != NULL; /* "1.0 / 3" */
+    const struct hn_tokens near = {at < 5 ? 0 : at - 5,
+                                   at + 3}; /* "float(n) / m", "n / (float)m" */
+    fraction |= (HN_HAS(unit, near, "float") || HN_HAS(unit, near, "double")) &&
+                !HN_HAS(unit, near, "sizeof");
     HN_EACH(each, unit->meanings) /* "float step = length / cells" */
         fraction |= each->real && each->body.begin <= at && at < each->body.end;
     value = fraction && hn_at(unit, at, "/") ? " / " : sign_of(unit, word);
