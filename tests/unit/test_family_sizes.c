@@ -75,6 +75,24 @@ TEST(what_only_round_numbers_meet_is_met_at_all_sizes)
     assert_true(odd > 100);
 }
 
+/* -1 and 1 have no logarithms that tell them apart. */
+TEST(lists_that_may_be_choices_are_no_sizes)
+{
+    struct hn_value sizes[] = {hn_integer(64), hn_integer(1), hn_integer(128)};
+    struct hn_value choices[] = {hn_integer(-1), hn_integer(0), hn_integer(1)};
+    struct hn_value words[] = {hn_word("row"), hn_word("column"), hn_word("tile")};
+    struct hn_family_value value = {.kind = HN_FAMILY_LIST, .values = sizes, .count = 3};
+    assert_true(hn_family_is_size(&value));
+    value.count = 2;
+    assert_false(hn_family_is_size(&value));
+    value = (struct hn_family_value){.kind = HN_FAMILY_LIST, .values = choices, .count = 3};
+    assert_false(hn_family_is_size(&value));
+    value.values = words;
+    assert_false(hn_family_is_size(&value));
+    value = (struct hn_family_value){.kind = HN_FAMILY_RANGE, .low = -1, .high = 1};
+    assert_true(hn_family_is_size(&value));
+}
+
 TEST(a_seed_gives_a_sequence)
 {
     struct hn_config *config = load("family/tiles.yaml");

@@ -50,7 +50,8 @@ struct hn_family {
     double loss; /* 0.01: a mean ratio of time to the best time of 1.01 is good enough */
 };
 
-/* Whether it has an order and so many values that some are neighbours: a range, or a list of more than two integers. */
+/* Whether it has an order and so many values that some are neighbours: a range, or a list of more than two integers, all
+ * above 0. */
 bool hn_family_is_size(const struct hn_family_value *value);
 /* Whether each value of the family is among the problem's and allowed, and `where` holds, which a condition without a
  * value does not. Other values of the problem, as limits of a device, are not looked at. HN_ECONFIG says what is not so. */

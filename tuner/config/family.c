@@ -22,8 +22,11 @@ static bool allows(const struct hn_family_value *value, const struct hn_value *g
 
 bool hn_family_is_size(const struct hn_family_value *value)
 {
-    return value->kind == HN_FAMILY_RANGE ||
-           (value->count > 2 && value->values[0].type == HN_INTEGER);
+    bool are_sizes = value->count > 2;
+    for (size_t i = 0; i < value->count; i++)
+        are_sizes =
+            are_sizes && value->values[i].type == HN_INTEGER && value->values[i].integer > 0;
+    return are_sizes || value->kind == HN_FAMILY_RANGE;
 }
 
 /* The first condition that does not hold, or has no value, which `reason` tells; NULL: all hold. */
