@@ -61,6 +61,14 @@ class Tuned(Case):
         self.check_replay()
         self.check_recalled()
 
+    def test_what_was_not_compared_is_told(self):
+        for reference, told in (("none", "UNVERIFIED: the config says `reference: none`, so nothing was compared"),
+                                (None, "self-verified: compared with the template at its defaults, not with a reference")):
+            text = re.sub(r"^reference: .*\n", f"reference: {reference}\n" if reference else "", self.config.read_text(), flags=re.MULTILINE)
+            self.config.write_text(text)
+            said = self.hone("tune", "--family", self.config, "--budget", "60", "--held-out", "1", "--quiet")
+            self.assertIn(f"\n{told}\n", said.stdout)
+
     def check_lines(self, said, family):
         tuned = re.findall(r"^ +\d+ s  tuned n=\d+: best [\d.e+]+ us, \d+ configurations known$", said, re.MULTILINE)
         losses = re.findall(r"(\d+) sizes, (\d+) times measured: predicted loss ([\d.]+)%, \d+% at worst, sure at \d+%$", said, re.MULTILINE)

@@ -431,7 +431,7 @@ static const struct hn_view family_views[] = {
          "[{?default.sizes}the default point there: {default.mean:.1%} slower in the mean, "
          "{default.worst:.0%} at worst]\n"
          "learnt in {elapsed_s:.0f} s from {sizes} size{sizes:s}, {tuned} of them tuned on their "
-         "own, and {cells} time{cells:s} of a configuration at a size"},
+         "own, and {cells} time{cells:s} of a configuration at a size[\n{reservation}]"},
     {NULL},
 };
 
@@ -440,19 +440,25 @@ static void tune_family(struct hn_tune *tune, struct hn_error *err)
     struct hn_given *given = tune->given;
     struct hn_family_outcome outcome;
     struct hn_text loss = {0};
+    const struct hn_plan *plan = given->config->plan;
+    const struct hn_record any = {.verdict.kind =
+                                      plan->reference.kind == HN_REFERENCE_NONE   ? HN_UNVERIFIED
+                                      : plan->reference.kind == HN_REFERENCE_SELF ? HN_SELF_VERIFIED
+                                                                                  : HN_VERIFIED};
     struct hn_family_options family = hn_family_of(given, err);
     family.search = tune->search;
     hn_family_tune(&family, &outcome, err);
     if (!hn_failed(err)) {
         hn_rule_append_loss(&loss, &outcome.rule);
-        json_t *json = json_pack(
-            "{ss s{so sI sI sI sI sf sb so sI so*}}", "kernel", given->config->plan->kernel,
-            "family", "rule", hn_fields_to_json(&hn_rule_structure, &outcome.rule), "programs",
-            (json_int_t)outcome.programs, "sizes", (json_int_t)outcome.sizes, "tuned",
-            (json_int_t)outcome.tuned, "cells", (json_int_t)outcome.cells, "elapsed_s",
-            outcome.elapsed_s, "reached", (int)outcome.reached, "default",
-            hn_fields_to_json(&hn_rule_loss_structure, &outcome.untuned), "nodes",
-            (json_int_t)outcome.rule.node_count, "loss", hn_render_text(&loss));
+        json_t *json =
+            json_pack("{ss s{so sI sI sI sI sf sb so sI so* ss*}}", "kernel", plan->kernel,
+                      "family", "rule", hn_fields_to_json(&hn_rule_structure, &outcome.rule),
+                      "programs", (json_int_t)outcome.programs, "sizes", (json_int_t)outcome.sizes,
+                      "tuned", (json_int_t)outcome.tuned, "cells", (json_int_t)outcome.cells,
+                      "elapsed_s", outcome.elapsed_s, "reached", (int)outcome.reached, "default",
+                      hn_fields_to_json(&hn_rule_loss_structure, &outcome.untuned), "nodes",
+                      (json_int_t)outcome.rule.node_count, "loss", hn_render_text(&loss),
+                      "reservation", hn_summary_reservation(plan, &any));
         hn_show(given, hn_needed(json), family_views);
     }
     hn_rule_finish(&outcome.rule);

@@ -255,8 +255,7 @@ struct summary {
     const struct hn_roofs *roofs; /* NULL: not known, or the plan has nothing to set against them */
 };
 
-/* What has to be known before the best is trusted; NULL: nothing. */
-static const char *reservation_of(const struct hn_plan *plan, const struct hn_record *best)
+const char *hn_summary_reservation(const struct hn_plan *plan, const struct hn_record *best)
 {
     static const char *const reservations[] = {
         [HN_VERIFIED] = NULL,
@@ -545,7 +544,7 @@ static void add_words(const struct summary *summary, json_t *json)
     set_text(json, "merit", hn_format_merit_name(plan));
     set_text(json, "note", summary->backend->note);
     set_text(json, "no_counters", summary->state->no_counters);
-    set_text(json, "reservation", reservation_of(plan, best));
+    set_text(json, "reservation", hn_summary_reservation(plan, best));
     if (summary->state->elsewhere != NULL)
         json_object_set_new(json, "elsewhere", hn_record_to_json(summary->state->elsewhere));
     json_object_set_new(

@@ -12,6 +12,8 @@
 json_t *hn_summary(const struct hn_session *session, const struct hn_backend *backend, const struct hn_roofs *roofs, bool all,
                    struct hn_error *err);
 extern const struct hn_view hn_summary_views[];
+/* What has to be known before the best is trusted; NULL: nothing. */
+const char *hn_summary_reservation(const struct hn_plan *plan, const struct hn_record *best);
 
 /* What may have bent the times. */
 json_t *hn_health_to_json(const struct hn_health *health);
