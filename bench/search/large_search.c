@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "tuner/config/config.h"
 #include "tuner/strategy/schedule.h"
@@ -35,9 +38,7 @@ struct run {
     double *costs; /* by ticket */
     uint64_t tickets;
     uint64_t told;
-    uint64_t *seen; /* hashes of the points that were evaluated, open addressing; 0: free */
-    size_t slots;   /* a power of two */
-    size_t evaluated;
+    struct hn_keys evaluated; /* hashes of the points that were */
     double best;
 };
 
@@ -73,17 +74,6 @@ static void find_least(struct bench *bench)
     }
 }
 
-/* Whether the point is new. */
-static bool note(struct run *run, uint64_t hash)
-{
-    size_t slot = (hash ^ hash >> 32) & (run->slots - 1);
-    while (run->seen[slot] != 0 && run->seen[slot] != hash)
-        slot = (slot + 1) & (run->slots - 1);
-    bool is_new = run->seen[slot] == 0;
-    run->seen[slot] = hash;
-    return is_new;
-}
-
 static void tell(const struct bench *bench, const struct hn_strategy_kind *kind,
                  struct hn_strategy *strategy, struct run *run)
 {
@@ -105,15 +95,16 @@ static void search(const struct bench *bench, const struct hn_strategy_kind *kin
         tell(bench, kind, strategy, run);
         if (!kind->propose(strategy, run->tickets, choice))
             break;
-        double cost = time_of(bench, choice);
-        run->costs[run->tickets++] = cost;
-        if (!note(run, hash_of(bench->space, choice)))
+        const double cost = time_of(bench, choice);
+        const uint64_t hash = hash_of(bench->space, choice);
+        const uint32_t known = run->evaluated.count;
+        *HN_NEXT(run->costs, run->tickets) = cost;
+        if (hn_keys_add(&run->evaluated, &hash) < known)
             continue;
-        run->evaluated++;
         run->best = fmin(run->best, cost);
-        if (run->evaluated < bench->counts[next])
+        if (run->evaluated.count < bench->counts[next])
             continue;
-        printf("%s%zu points: %.4f", next > 0 ? "; " : "", run->evaluated,
+        printf("%s%u points: %.4f", next > 0 ? "; " : "", run->evaluated.count,
                run->best / bench->least);
         fflush(stdout);
         next++;
@@ -128,38 +119,16 @@ static enum hn_status search_seed(const struct bench *bench, uint64_t seed, stru
         .space = bench->space, .seed = seed, .look_ahead = bench->look_ahead};
     /* a pending point may be proposed again while nothing else is worth it */
     uint64_t tickets_most = 4 * bench->counts[bench->count_count - 1] + HN_REPEATS_MOST;
-    struct run run = {.best = INFINITY, .slots = 1};
-    while (run.slots < 2 * tickets_most)
-        run.slots *= 2;
-    run.costs = calloc(tickets_most, sizeof *run.costs);
-    run.seen = calloc(run.slots, sizeof *run.seen);
-    struct hn_strategy *strategy = NULL;
-    if (run.costs == NULL || run.seen == NULL)
-        hn_fail_memory(err);
-    else
-        strategy = kind->create(&given, err);
+    struct run run = {.best = INFINITY, .evaluated.stride = sizeof(uint64_t)};
+    struct hn_strategy *strategy = kind->create(&given, err);
     if (strategy != NULL) {
         printf("run %" PRIu64 ": ", seed);
         search(bench, kind, strategy, &run, tickets_most);
         kind->destroy(strategy);
     }
     free(run.costs);
-    free(run.seen);
+    hn_keys_finish(&run.evaluated);
     return strategy != NULL ? HN_OK : err->status;
-}
-
-static char *read_text(const char *path)
-{
-    enum { MOST = 1 << 20 };
-    FILE *file = fopen(path, "r");
-    char *text = calloc(MOST, 1);
-    size_t length = file != NULL && text != NULL ? fread(text, 1, MOST - 1, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    if (length > 0)
-        return text;
-    free(text);
-    return NULL;
 }
 
 static enum hn_status load(const char *config_path, const struct hn_bindings *problem,
@@ -202,9 +171,9 @@ int main(int argc, char **argv)
                           .look_ahead = (unsigned)strtoul(argv[4], NULL, 10)};
     for (int i = 6; i < argc; i++)
         bench.counts[bench.count_count++] = strtoul(argv[i], NULL, 10);
-    char *text = read_text(argv[2]);
-    if (status == HN_OK && text == NULL)
-        status = hn_fail(&err, HN_EUSAGE, "%s: no expression there", argv[2]);
+    char *text = NULL;
+    if (status == HN_OK)
+        status = hn_file_read(argv[2], 1 << 20, &text, NULL, &err);
     if (status == HN_OK)
         status = load(argv[1], &problem, text, &bench, &err);
     if (status == HN_OK) {
