@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/run.h"
+#include "base/statistics.h"
 #include "cache/store/store.h"
 #include "runtime/libhone/library.h"
 
@@ -150,24 +152,17 @@ static void make_cache(const char *path, long problems, long records)
     hn_store_close(store);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void print_quantiles(const char *what, double *us, long count)
 {
-    qsort(us, (size_t)count, sizeof *us, compare);
+    hn_sort(us, (size_t)count);
     printf("%-28s median %8.2f us, 99%% %8.2f us\n", what, us[count / 2], us[count * 99 / 100]);
 }
 
 /* outside: problems that were not tuned. */
 static void measure(const char *what, struct hn_lib_known *index, bool outside, long rounds)
 {
-    double *us = calloc((size_t)rounds, sizeof *us);
-    for (long r = 0; us != NULL && r < rounds; r++) {
+    double *us = hn_need((size_t)rounds, sizeof *us);
+    for (long r = 0; r < rounds; r++) {
         struct hn_bindings problem;
         struct hn_lookup_rank rank;
         make_problem(draw() % index->list.count, &problem);
@@ -184,8 +179,6 @@ static void measure(const char *what, struct hn_lib_known *index, bool outside, 
             stop(what, "found something else");
         hn_bindings_finish(&problem);
     }
-    if (us == NULL)
-        stop(what, "out of memory");
     print_quantiles(what, us, rounds);
     free(us);
 }
