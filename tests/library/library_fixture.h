@@ -108,6 +108,25 @@ static inline CUdeviceptr new_buffer(const void *contents, size_t bytes)
     return buffer;
 }
 
+/* A program, whose own calls may be the ones that fail: two buffers, the first with these contents. */
+static inline bool start_program(const void *contents, size_t bytes, CUdeviceptr *x, CUdeviceptr *y)
+{
+    CUcontext context;
+    *x = *y = 0;
+    return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS &&
+           cuCtxSetCurrent(context) == CUDA_SUCCESS && cuMemAlloc(x, bytes) == CUDA_SUCCESS &&
+           cuMemAlloc(y, bytes) == CUDA_SUCCESS && cuMemcpyHtoD(*x, contents, bytes) == CUDA_SUCCESS;
+}
+
+static inline void end_program(CUdeviceptr x, CUdeviceptr y)
+{
+    if (x != 0)
+        cuMemFree(x);
+    if (y != 0)
+        cuMemFree(y);
+    cuDevicePrimaryCtxRelease(0);
+}
+
 /* When all that was launched has ended. */
 static inline void fetch(void *to, CUdeviceptr from, size_t bytes)
 {

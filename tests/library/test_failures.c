@@ -24,25 +24,15 @@ static enum hone_status use(struct hone_cache *cache, const char *kernel, const 
     return status;
 }
 
-/* The program's own calls may be the ones that fail. */
-static bool start(CUcontext *context, CUdeviceptr *x, CUdeviceptr *y)
-{
-    *x = *y = 0;
-    return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(context, 0) == CUDA_SUCCESS &&
-           cuCtxSetCurrent(*context) == CUDA_SUCCESS && cuMemAlloc(x, N * 4) == CUDA_SUCCESS &&
-           cuMemAlloc(y, N * 4) == CUDA_SUCCESS &&
-           cuMemsetD8Async(*x, 0, N * 4, NULL) == CUDA_SUCCESS;
-}
-
 static void try_with(int call, const char *kernel, const char *output, struct outcome *outcome)
 {
     char number[16];
-    CUcontext context;
+    static const float zeros[N];
     CUdeviceptr x, y;
     struct hone_error err = {.message = ""};
     snprintf(number, sizeof number, "%d", call);
     setenv("HONE_DOUBLE_FAIL", number, 1);
-    if (start(&context, &x, &y)) {
+    if (start_program(zeros, sizeof zeros, &x, &y)) {
         struct hone_cache *cache = open_cache();
         enum hone_status status = use(cache, kernel, output, x, y, &err);
         outcome->passed += status == HONE_OK;
@@ -54,11 +44,7 @@ static void try_with(int call, const char *kernel, const char *output, struct ou
         unsetenv("HONE_DOUBLE_FAIL");
         drop(cache);
     }
-    if (x != 0)
-        cuMemFree(x);
-    if (y != 0)
-        cuMemFree(y);
-    cuDevicePrimaryCtxRelease(0);
+    end_program(x, y);
 }
 
 TEST(every_call_of_the_driver_may_fail)

@@ -524,19 +524,6 @@ TEST(what_costs_least_is_raced_first)
 
 /* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind */
 
-static bool start(CUcontext *context, CUdeviceptr *x, CUdeviceptr *y)
-{
-    float host[N];
-    for (int i = 0; i < N; i++)
-        host[i] = 3;
-    *x = *y = 0;
-    return cuInit(0) == CUDA_SUCCESS && cuDevicePrimaryCtxRetain(context, 0) == CUDA_SUCCESS &&
-           cuCtxSetCurrent(*context) == CUDA_SUCCESS &&
-           cuMemAlloc(x, sizeof host) == CUDA_SUCCESS &&
-           cuMemAlloc(y, sizeof host) == CUDA_SUCCESS &&
-           cuMemcpyHtoD(*x, host, sizeof host) == CUDA_SUCCESS;
-}
-
 /* As far as calls let. *good: how many launches could be looked at. */
 static bool launch_some(struct hone_cache *cache, CUdeviceptr x, CUdeviceptr y, int *good)
 {
@@ -559,22 +546,20 @@ TEST(whatever_fails_nothing_is_wrong)
 {
     enum { CALLS = 170 }; /* fewer than there are before the cache is closed */
     int good = 0;
+    float host[N];
+    for (int i = 0; i < N; i++)
+        host[i] = 3;
     tear_down(state);
     for (int call = 1; call < CALLS; call++) {
-        CUcontext context;
         CUdeviceptr x, y;
         char number[16];
         snprintf(number, sizeof number, "%d", call);
         setenv("HONE_DOUBLE_FAIL", number, 1);
-        bool started = start(&context, &x, &y);
+        bool started = start_program(host, sizeof host, &x, &y);
         struct hone_cache *cache = open_cache();
         bool right = !started || launch_some(cache, x, y, &good);
         drop(cache);
-        if (x != 0)
-            cuMemFree(x);
-        if (y != 0)
-            cuMemFree(y);
-        cuDevicePrimaryCtxRelease(0);
+        end_program(x, y);
         if (!right)
             fail_msg("a launch is wrong where call %d of the driver fails", call);
     }
