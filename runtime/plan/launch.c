@@ -443,10 +443,8 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
 void hn_launch_finish(struct hn_launch *launch)
 {
     struct hn_flow *flow = launch->flow;
-    for (size_t i = 0; flow != NULL && flow->chunks != NULL && i < flow->chunk_count; i++)
-        free(flow->chunks[i].steps);
     if (flow != NULL) {
-        free(flow->chunks);
+        HN_FREE_EACH(chunk, flow->chunks, flow->chunk_count, free(chunk->steps));
         free(flow->copies);
     }
     free(flow);
