@@ -170,20 +170,13 @@ static int measure(struct bench *bench, int warm, struct times *times)
     return 1;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of the median, 95%: the order statistics whose ranks lie 0.98 sqrt(n) from the middle. */
 static json_t *median_of(const double *values, int count)
 {
     double sorted[MOST_ROUNDS];
     double middle = (count - 1) / 2.0, reach = 0.98 * sqrt(count);
     memcpy(sorted, values, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_reals);
     return json_pack("[f,f,f]", sorted[(int)fmax(0, floor(middle - reach))],
                      (sorted[(int)floor(middle)] + sorted[(int)ceil(middle)]) / 2,
                      sorted[(int)fmin(count - 1, ceil(middle + reach))]);

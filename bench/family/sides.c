@@ -225,7 +225,7 @@ static const struct hone_options forbidding = {.forbid_compile = 1, .trust = HON
 static const struct hone_options racing = {
     .forbid_compile = 1, .trust = HONE_TRUST_ANY, .on_miss = HONE_MISS_RACE};
 
-static int compare_us(const void *a, const void *b)
+int compare_reals(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -251,7 +251,7 @@ static void get_next(const struct sides *sides, struct side *side)
                  NULL);
         us[i] = now_us() - before;
     }
-    qsort(us, NEXT, sizeof *us, compare_us);
+    qsort(us, NEXT, sizeof *us, compare_reals);
     side->next_us = us[NEXT / 2];
 }
 

@@ -46,6 +46,7 @@ struct sides {
 };
 
 double now_us(void);
+int compare_reals(const void *a, const void *b); /* for qsort */
 /* 0: sides->failure says what the driver refused. */
 int sides_check(struct sides *sides, CUresult result, const char *what);
 /* Gets the kernels for a problem, binds all that they take, and launches each once. 0: sides->failure says why not. */
