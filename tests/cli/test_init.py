@@ -542,7 +542,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " x[blockIdx.x * kThreads + threadIdx.x] = n; }",
                  ("  kThreads: [128, 256, 512]\n", "override: {kThreads: constexpr}", "block: [kThreads]\n", '"ceil_div(n, kThreads)"'), ("WARP",)),
                 ("#define WARPS 4\nconstexpr int kThreads = 32 * WARPS;\n__global__ void __launch_bounds__(kThreads) k(float *x) {"
-                 " x[threadIdx.x] = 1; }", ("  WARPS: [2, 4, 8]  # TODO: are results", "block: [32 * WARPS]\n"), ("kThreads: ",)),
+                 " x[threadIdx.x] = 1; }", ("  kThreads: [64, 128, 256]\n", "block: [kThreads]\n"), ("WARPS: ",)),
                 ("enum { BLOCK = 256, BINS = 64, ITEMS = 8 };\nstruct Traits { enum Way { WARPS = BLOCK / 32, LANES }; };\n"
                  "__global__ void k(float *x, int n) { int i = blockIdx.x * BLOCK * ITEMS + threadIdx.x; if (i < n) x[i] = BINS + Traits::LANES; }\n"
                  "void f(float *x, int n) { k<<<(n + BLOCK * ITEMS - 1) / (BLOCK * ITEMS), BLOCK>>>(x, n); }",
@@ -717,7 +717,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = 0; cooperative_groups::this_grid().sync(); }\n"
                  "void f(int sms) { int n = 4096; float *x; cudaMalloc(&x, 3 * n * sizeof(float)); void *p[] = {(void *)&x, (void *)&n};\n"
                  " cudaLaunchCooperativeKernel((void *)k, dim3(sms * 2), dim3(128), p, 0, 0); }",
-                 ("  BLOCKS: [32, 64, 128, 256, 512]  # of the launch alone\n", "problem: {n: 4096}", "count: 3 * n, ", "  grid: [BLOCKS]\n"), ()),
+                 ("problem: {n: 4096}", "count: 3 * n, ", "\n# TODO: does the kernel want this many blocks?\n"), ()),
                 # Casts of the block's index; a block that somebody else chooses; what bounds no index that is known.
                 *((f"template <int V> __global__ void k(float *x, size_t n) {{ const size_t i = ({cast} * blockDim.x + threadIdx.x) * V; if (i < n) x[i] = V; }}\n", 
                    ('grid: ["ceil_div(n, BLOCK * TUNE_V)"]',), ("ROWS",)) for cast in ("size_t(blockIdx.x)", "static_cast<size_t>(blockIdx.x)")),

@@ -146,9 +146,8 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
     return HN_DRAFT_TEXT(draft, "%s%s", prefix, name);
 }
 
-/* Whether the kernel, its head or block, a function of the device or a constant that is used has
- * the name. */
-static bool is_used(const struct hn_draft *draft, const char *name, int depth)
+/* Whether the kernel, its head or block or a function of the device has the name. */
+static bool is_used(const struct hn_draft *draft, const char *name)
 {
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
@@ -157,9 +156,6 @@ static bool is_used(const struct hn_draft *draft, const char *name, int depth)
         HN_HAS(unit, own, name) || (!idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name));
     HN_EACH(function, unit->functions)
         used |= function->device && HN_HAS(unit, function->body, name);
-    HN_EACH(meaning, unit->meanings)
-        used |= depth > 0 && meaning->scope.begin == 0 && meaning->constant &&
-                HN_HAS(unit, meaning->body, name) && is_used(draft, meaning->name, depth - 1);
     return used;
 }
 
@@ -186,7 +182,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
                                       (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
-    return once && number >= 1 && number <= least_size && is_used(draft, name, 3) && !refused;
+    return once && number >= 1 && number <= least_size && is_used(draft, name) && !refused;
 }
 
 /* Whether a number tells how work is split, which leaves results as they are: by its name, in the
@@ -681,7 +677,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
             (number = hn_draft_constant(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
             !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
-            (guarded || is_used(draft, macro->name, 3))) {
+            (guarded || is_used(draft, macro->name))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;

@@ -780,13 +780,8 @@ void hn_draft_read_launch(struct hn_draft *draft)
         (taken || hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL ||
          ((sized || !is_number(draft->grid[0])) && strpbrk(draft->grid[0], "/(") == NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
-    /* Blocks that wait for each other are as many as there is room for. */
-    bool waits = draft->cooperative && draft->launch[HN_LAUNCH_GRID].end > 0 &&
-                 !draft->grid_is_known && draft->dimensions == 1;
-    if (waits)
-        draft->grid[0] = hn_draft_add_launch(draft, "BLOCKS", 128, false);
     find_extents(draft);
-    if (!draft->grid_is_known && !waits)
+    if (!draft->grid_is_known)
         guess_grid(draft);
     int count = 0;
     HN_EACH(each, draft->names)
