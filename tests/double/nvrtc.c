@@ -357,9 +357,14 @@ static bool is_elsewhere(const char *option)
             (*own == '\0' || strncmp(option + 2, own, strlen(own)) != 0));
 }
 
+/* Whether it is Hone's: the double takes no more than the names of these kernels. */
+static bool is_own(const struct program *program)
+{
+    return strncmp(program->name, "hone/", 5) == 0;
+}
+
 /* First without what NVRTC declares for few programs, as textures, which is a fifth of a small
- * one's time; and Hone's own kernels, of which the double takes no more than the names, in a fifth
- * of theirs. */
+ * one's time; and Hone's own kernels in a fifth of theirs. */
 static nvrtcResult compile(struct program *program, int count, const char *const *options)
 {
     const char *quick[count + 2];
@@ -373,19 +378,26 @@ static nvrtcResult compile(struct program *program, int count, const char *const
     memcpy(quick, options, (size_t)count * sizeof *quick);
     quick[count] = "--minimal";
     quick[count + 1] = "--Ofast-compile=max";
-    int more = strncmp(program->name, "hone/", 5) == 0 ? 2 : 1;
+    int more = is_own(program) ? 2 : 1;
     result = real()->p_nvrtcCompileProgram(program->real, count + more, quick);
     return result == NVRTC_SUCCESS ? result
                                    : real()->p_nvrtcCompileProgram(program->real, count, options);
 }
 
+/* Hone's own kernels are compiled once with all that a plan may use, and not for each plan without
+ * what it does not use. */
 EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const char *const *options)
 {
     struct program *program = (void *)handle;
     char version[32];
+    const char *taken[count + 1];
+    int taken_count = 0;
     snprintf(version, sizeof version, "%d.%d", answers()->major, answers()->minor);
     add(&program->key, version);
     for (int i = 0; i < count; i++) {
+        if (is_own(program) && strncmp(options[i], "-D", 2) == 0)
+            continue;
+        taken[taken_count++] = options[i];
         bool elsewhere = is_elsewhere(options[i]);
         program->may_be_kept = program->may_be_kept && !(elsewhere && program->includes_files);
         if (!elsewhere)
@@ -394,7 +406,7 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const cha
     usleep((useconds_t)program->delay_ms * 1000);
     if (find_kept(program))
         return NVRTC_SUCCESS;
-    nvrtcResult result = compile(program, count, options);
+    nvrtcResult result = compile(program, taken_count, taken);
     if (result == NVRTC_SUCCESS)
         write_kept(program);
     return result;

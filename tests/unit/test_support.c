@@ -3,7 +3,7 @@
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/support.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/nvrtc_fixture.h"
 #include "tuner/config/config.h"
 
 static unsigned bits_of(const char *option, const char *name)
@@ -53,11 +53,15 @@ TEST(a_plain_plan_leaves_most_out)
 {
     struct hn_support_options options;
     const struct hn_plan plan = {.argument_count = 0};
-    hn_support_program(&plan, &options);
+    const struct hn_source source = hn_support_program(&plan, &options);
+    struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
     assert_string_equal(options.texts[0], "-DELEMENTS=0x100");
     assert_string_equal(options.texts[1], "-DFILLS=0x1");
     assert_string_equal(options.texts[2], "-DMULTISETS=0");
     assert_string_equal(options.texts[3], "-DLOOSE=0");
+    open_nvrtc(NULL); /* without what is left out the rest compiles; the double compiles all */
+    assert_ok(hn_compile(&nvrtc, &source, "sm_90", image, &said));
+    assert_int_equal(image->outcome, HN_OUTCOME_OK);
 }
 
 TEST(what_leaves_elements_out_or_lets_them_differ_is_compiled_where_asked_for)
