@@ -776,6 +776,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int n, int m) { const int b = 96; int tiles = ceil((float)n / b); k<true><<<4, b>>>(x, n, m, b, tiles, float(n) / m, n / (float)m); }",
                  ('tiles, type: int32, value: "ceil_div(n, b)"}\n', "s, type: float32, value: n / m}\n", "t, type: float32, value: n / m}\n", "  ODD: [false, true]  # the template's Odd; TODO: are results the same"), (" // m",)),
                 ("__global__ void k(float *x, int n, int b) { x[blockIdx.x * b + threadIdx.x] = n; }\nvoid f(float *x, int n) { const int b = 96; k<<<4, b>>>(x, n, b); }", ("  BLOCK: [96]  # TODO: which block?",), ()),
+                # A type with a comma is one parameter of the host's function.
+                ("template <class I> struct Csr { I rows; };\ntemplate <class IndexType> __global__ void k(float *x, float *y, IndexType n) { x[threadIdx.x] = y[n]; }\n"
+                 "template <class IndexType> void f(const Pair<IndexType, float> &A, float *x, float *y, int n) { k<IndexType><<<1, 64>>>(x, y, n); }\nvoid g(Pair<int, float> B, float *u, float *v) { f(B, u, v, 96); }",
+                 ("entry: k<int>  # TODO: ", "{name: n, type: int32, value: n}\n", "problem: {n: 96}\n"), ()),
                 # A name that a macro declares for what it is passed.
                 ("#define BOOL_SWITCH(COND, NAME, ...) if (COND) { constexpr bool NAME = true; __VA_ARGS__(); } else { constexpr bool NAME = false; __VA_ARGS__(); }\n"
                  "template <int N, bool kLast> struct Tr { static constexpr int kN = N; };\ntemplate <class T> __global__ void k(float *x) { x[threadIdx.x] = T::kN; }\n"

@@ -99,10 +99,11 @@ bool hn_next(const struct hn_unit *unit, const char *sign, struct hn_tokens *lis
         bool angles = hn_at(unit, open, "<");
         if (!angles && !is_one_of(hn_text_at(unit, open), "([{"))
             continue;
-        /* "pair<int, 2>", but not "a < b, c > d". */
+        /* "pair<int, 2>", "const pair<int, 2> &x", but not "a < b, c > d". */
         size_t behind = hn_behind(unit, open, angles && end - open > 99 ? open + 99 : end);
         bool closed = hn_text_at(unit, behind - 1)[0] == '>' || hn_at(unit, behind, ">>");
-        if (!angles || (closed && (behind == end || hn_at(unit, behind, sign))))
+        bool refers = hn_at(unit, behind, "&") || hn_at(unit, behind, "*");
+        if (!angles || (closed && (behind == end || refers || hn_at(unit, behind, sign))))
             item->end = behind;
     }
     list->begin = item->end + 1;
