@@ -364,7 +364,7 @@ static bool is_own(const struct program *program)
 }
 
 /* First without what NVRTC declares for few programs, as textures, which is a fifth of a small
- * one's time; and Hone's own kernels in a fifth of theirs. */
+ * one's time; CUB needs it, and says so after a second. Hone's own kernels in a fifth of theirs. */
 static nvrtcResult compile(struct program *program, int count, const char *const *options)
 {
     const char *quick[count + 2];
@@ -378,10 +378,11 @@ static nvrtcResult compile(struct program *program, int count, const char *const
     memcpy(quick, options, (size_t)count * sizeof *quick);
     quick[count] = "--minimal";
     quick[count + 1] = "--Ofast-compile=max";
-    int more = is_own(program) ? 2 : 1;
+    int more = strstr(program->text, "<cub/") != NULL ? 0 : is_own(program) ? 2 : 1;
     result = real()->p_nvrtcCompileProgram(program->real, count + more, quick);
-    return result == NVRTC_SUCCESS ? result
-                                   : real()->p_nvrtcCompileProgram(program->real, count, options);
+    return result == NVRTC_SUCCESS || more == 0
+               ? result
+               : real()->p_nvrtcCompileProgram(program->real, count, options);
 }
 
 /* Hone's own kernels are compiled once with all that a plan may use, and not for each plan without
