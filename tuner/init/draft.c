@@ -172,6 +172,11 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
+    int facts = 0; /* "(2 * RADIUS + 1)" */
+    for (size_t i = meaning->body.begin; i < meaning->body.end; i++)
+        if (hn_text_is_word(hn_text_at(unit, i)))
+            facts = facts >= 0 && hn_is_like(hn_text_at(unit, i), "fact") ? 1 : -1;
+    refused |= facts > 0 && !hn_is_like(name, "block");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
         refused |= HN_HAS(unit, HN_REST(unit, i), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&

@@ -492,6 +492,9 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             continue;
         HN_EACH_AT(open, unit, ((struct hn_tokens){kernel->body.begin, i}), "[")
             argument->indexes |= i < hn_inside(unit, open).end;
+        HN_EACH(moved, kernel->arguments) /* "atomicAdd(y + rows[i], x)" */
+            argument->indexes |=
+                moved->pointer && hn_at(unit, i - 1, "+") && hn_at(unit, i - 2, moved->name);
         /* "int column = columns[j];", "tile[y][x] = in[i];" */
         size_t set = i, begin;
         while (strchr(";{}", hn_text_at(unit, set)[0]) == NULL && !hn_at(unit, set, "="))
