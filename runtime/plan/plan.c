@@ -97,6 +97,11 @@ bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point
     return freezes;
 }
 
+bool hn_plan_serves_all(const struct hn_plan *plan, const struct hn_bindings *point)
+{
+    return plan->freeze_if == NULL || !hn_plan_freezes(plan, point);
+}
+
 bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point,
                        const char *name, const struct hn_value *value)
 {

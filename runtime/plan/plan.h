@@ -361,6 +361,8 @@ void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_err
 const struct hn_word_list *hn_plan_find_words(const struct hn_plan *plan, const char *name);
 /* Whether the values of `freeze` are constants at a point; NULL: of a reference, which sees them always. */
 bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point);
+/* Whether one program of the point is for any problem: none of its values is a constant of it, where the point decides. */
+bool hn_plan_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
 /* Whether the template sees this problem value as a constant at that point (then it is no kernel argument by convention). */
 bool hn_plan_is_frozen(const struct hn_plan *plan, const struct hn_bindings *point, const char *name,
                        const struct hn_value *value);

@@ -40,8 +40,8 @@ class Tuned(Case):
     RARE = ("constraints: [BLOCK != 1024 or n % 5 == 0]\npromising: [BLOCK != 1024]\n"
             "family: {n: {range: [1, 20000]}, ladder: [{BLOCK: 1024, ITEMS: 2}]}")
 
-    def family(self, *arguments):
-        return self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "3", *arguments)
+    def family(self, *arguments, **settings):
+        return self.hone("tune", "--family", self.config, "--budget", "500", "--held-out", "3", *arguments, **settings)
 
     def test_a_rule_is_learnt_kept_and_used(self):
         self.spoil(self.config, FAMILY, self.RARE)
@@ -60,6 +60,19 @@ class Tuned(Case):
         self.check_again(family)
         self.check_replay()
         self.check_recalled()
+
+    def test_what_is_wrong_at_a_size_serves_none(self):
+        """Grids end early, so that all but large blocks leave elements of large sizes unwritten."""
+        self.spoil(self.config, "ceil_div(n, BLOCK * ITEMS)", "min(2, ceil_div(n, BLOCK * ITEMS))")
+        self.spoil(self.config, FAMILY, "family: {n: {range: [1, 16384]}}")
+        self.spoil(self.config, "defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {BLOCK: 1024, ITEMS: 8,")
+        said = self.family("--held-out", "12", "--json")
+        rule = json.loads(said.stdout)[0]["family"]["rule"]
+        largest = max(map(int, re.findall(r"not used n=(\d+):", said.stderr)))
+        self.assertGreater(largest, 2 * 256 * 4, "what is the fastest is wrong there")
+        self.assertGreaterEqual(min(2 * point["BLOCK"] * point["ITEMS"] for point in rule["configurations"]), largest)
+        self.spoil(self.config, "defaults: {BLOCK: 1024, ITEMS: 8,", "defaults: {BLOCK: 128, ITEMS: 1,")
+        self.assertIn("the default point, which serves all sizes, is wrong at one", self.family(expect=2).stderr)
 
     def test_what_was_not_compared_is_told(self):
         for reference, told in (("none", "UNVERIFIED: the config says `reference: none`, so nothing was compared"),

@@ -22,7 +22,7 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
         hn_config_default_point(config, space, &near);
     struct hn_bindings whole = hn_need_bindings(&near, point);
     const struct hn_config_constraint *broken =
-        hn_config_find_broken(config, problem, &whole, reader->err);
+        hn_config_find_broken(config, of, &whole, reader->err);
     char *texts[] = {hn_needed(hn_bindings_text(&whole)), hn_needed(hn_bindings_text(of)),
                      hn_needed(hn_bindings_text(&near))};
     if (broken != NULL)
@@ -89,7 +89,8 @@ static void check_other_default(struct hn_reader *reader, struct hn_default *oth
         struct hn_value *values = NULL;
         if (hn_plan_values(plan, &config->problems[i], &plan->defaults, &values, NULL) == HN_OK &&
             hn_expression_truth(other->condition, values) == HN_TRUE)
-            broken = hn_config_find_broken(config, i, &other->point, reader->err);
+            broken =
+                hn_config_find_broken(config, &config->problems[i], &other->point, reader->err);
         if (broken != NULL && !broken->promising)
             fail_default(reader, i, &other->point);
         free(values);
@@ -106,7 +107,7 @@ static void check_ladder(struct hn_reader *reader)
         const struct hn_config_constraint *broken = NULL;
         struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
         for (size_t p = 0; p < config->problem_count && (p == 0 || broken != NULL); p++)
-            broken = hn_config_find_broken(config, p, &point, reader->err);
+            broken = hn_config_find_broken(config, &config->problems[p], &point, reader->err);
         if (broken != NULL)
             hn_config_fail(reader, node,
                            "the ladder entry, completed from the default point, is not valid: "
@@ -348,7 +349,8 @@ static void try_problem(struct hn_reader *reader, size_t problem)
     const struct hn_bindings *bound = &reader->config->problems[problem];
     struct trial trial = {.reader = reader};
     struct hn_error reason = {0};
-    if (hn_config_find_broken(reader->config, problem, &plan->defaults, reader->err) != NULL ||
+    if (hn_config_find_broken(reader->config, &reader->config->problems[problem], &plan->defaults,
+                              reader->err) != NULL ||
         hn_failed(reader->err))
         return;
     trial.where = describe_default(reader->config, problem);
@@ -447,7 +449,8 @@ static void check_all(struct hn_reader *reader)
     const struct hn_config *config = reader->config;
     const bool complete = config->defaults.count == config->parameter_count;
     for (size_t i = 0; complete && i < config->problem_count && !hn_failed(reader->err); i++)
-        if (hn_config_find_broken(config, i, &config->defaults, reader->err) != NULL)
+        if (hn_config_find_broken(config, &config->problems[i], &config->defaults, reader->err) !=
+            NULL)
             fail_default(reader, i, &config->defaults);
     if (complete && !hn_failed(reader->err))
         hn_bindings_copy(&plan->defaults, &config->defaults, reader->err);

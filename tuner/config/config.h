@@ -173,6 +173,10 @@ double hn_config_estimate(const struct hn_config *config, const struct hn_bindin
 /* The default point: the first valid point in declared order that has the `defaults`; where -p or -s left none
  * that has them, which false says, one that has of them, in declared order, what it can. */
 bool hn_config_default_point(const struct hn_config *config, const struct hn_space *space, struct hn_bindings *point);
+/* The first constraint that a point does not satisfy for a problem, of those that say what is promising, too; NULL: there is none.
+ * HN_ECONFIG when one has no value there, which without err is one that does not hold. */
+const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config, const struct hn_bindings *problem,
+                                                         const struct hn_bindings *point, struct hn_error *err);
 /* A partial point (ladder entry, run -s) completed from another one, as the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */
 enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space, const struct hn_bindings *from,

@@ -150,8 +150,5 @@ size_t hn_config_find_argument(struct hn_reader *reader, const struct hn_yaml *n
 /* The same of arguments that `fits` takes; `why_not` says of one of that name that it does not. */
 size_t hn_config_find_among(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             bool (*fits)(const struct hn_argument *argument), const char *why_not);
-/* The first constraint that a point does not satisfy for a problem, or NULL. HN_ECONFIG when a constraint has no value there. */
-const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config, size_t problem,
-                                                         const struct hn_bindings *point, struct hn_error *err);
 
 #endif

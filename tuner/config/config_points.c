@@ -7,16 +7,19 @@
 #include "tuner/config/config_parts.h"
 
 const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config,
-                                                         size_t problem,
+                                                         const struct hn_bindings *problem,
                                                          const struct hn_bindings *point,
                                                          struct hn_error *err)
 {
     const struct hn_config_constraint *broken = NULL;
+    const bool tells = err != NULL;
+    struct hn_error own = {0};
+    err = tells ? err : &own;
     struct hn_value *values = hn_need(config->plan->name_count, sizeof *values);
     for (size_t i = 0; i < config->plan->name_count && !hn_failed(err); i++) {
         const struct hn_value *value = hn_bindings_get(point, config->plan->names[i]);
         if (value == NULL)
-            value = hn_bindings_get(&config->problems[problem], config->plan->names[i]);
+            value = hn_bindings_get(problem, config->plan->names[i]);
         if (value != NULL)
             values[i] = *value;
         else
@@ -26,7 +29,7 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
         const struct hn_config_constraint *constraint = &config->constraints[i];
         struct hn_error reason = {0};
         bool holds = hn_expression_holds(constraint->expression, values, &reason);
-        if (hn_failed(&reason))
+        if (hn_failed(&reason) && tells)
             hn_fail(err, HN_ECONFIG, "%s: in '%s': %s", constraint->where, constraint->text,
                     reason.message);
         else if (!holds)
@@ -83,7 +86,7 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
     struct hn_error own;
     err = hn_error_begin(err, &own);
     for (size_t i = 0; i < config->problem_count && broken == NULL; i++)
-        broken = hn_config_find_broken(config, i, point, err);
+        broken = hn_config_find_broken(config, &config->problems[i], point, err);
     if (hn_failed(err))
         return err->status;
     hn_bindings_append(&text, point);

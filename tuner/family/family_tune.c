@@ -106,10 +106,10 @@ static void add_ladder(struct tuning *tuning)
     const struct hn_plan *plan = config->plan;
     struct hn_matrix *matrix = tuning->measuring.matrix;
     for (size_t i = 0; i < plan->other_default_count; i++)
-        if (hn_measuring_serves_all(plan, &plan->other_defaults[i].point))
+        if (hn_plan_serves_all(plan, &plan->other_defaults[i].point))
             hn_matrix_add_point(matrix, &plan->other_defaults[i].point);
     for (size_t i = config->ladder_count; i-- > 0;)
-        if (matrix->point_count < LADDER_MOST && hn_measuring_serves_all(plan, &config->ladder[i]))
+        if (matrix->point_count < LADDER_MOST && hn_plan_serves_all(plan, &config->ladder[i]))
             hn_matrix_add_point(matrix, &config->ladder[i]);
 }
 
@@ -127,7 +127,7 @@ static void add_rules(struct tuning *tuning, const struct hn_space *space, uint1
         for (size_t c = 0; c < tuned->rule->configuration_count; c++) {
             const struct hn_bindings *point = &tuned->rule->configurations[c];
             added += hn_space_choice(space, point, choice, NULL) == HN_OK &&
-                     hn_measuring_serves_all(plan, point) &&
+                     hn_plan_serves_all(plan, point) &&
                      hn_matrix_add_point(tuning->measuring.matrix, point) != SIZE_MAX;
         }
         /* Of one that was learnt here, what was measured for it is known, too. */
@@ -177,10 +177,9 @@ static void read_cells(struct hn_measuring *measuring, size_t size,
     struct hn_matrix *matrix = measuring->matrix;
     for (size_t p = 0; p < matrix->point_count; p++) {
         struct hn_matrix_point *point = &matrix->points[p];
-        double occupancy = 0, time_us = hn_visit_time(session, &point->values, &occupancy, err);
+        double time_us = hn_visit_time(session, &point->values, point, err);
         if (isnan(time_us))
             continue;
-        hn_matrix_see_occupancy(point, occupancy);
         measuring->cell_count += isnan(matrix->times[p][size]) ? 1 : 0;
         matrix->times[p][size] = time_us;
     }
@@ -326,22 +325,6 @@ struct mutants {
     size_t count;
 };
 
-/* The first constraint that does not hold, also of those that say what is promising. */
-static const struct hn_config_constraint *find_broken(const struct hn_config *config,
-                                                      const struct hn_bindings *problem,
-                                                      const struct hn_bindings *point)
-{
-    struct hn_value *values = NULL;
-    const struct hn_config_constraint *broken = NULL;
-    if (hn_plan_values(config->plan, problem, point, &values, NULL) != HN_OK)
-        return &config->constraints[0];
-    for (size_t i = 0; broken == NULL && i < config->constraint_count; i++)
-        if (hn_expression_truth(config->constraints[i].expression, values) != HN_TRUE)
-            broken = &config->constraints[i];
-    free(values);
-    return broken;
-}
-
 /* Gives a parameter a value by chance: any, or one that a constraint asks for. */
 static void mutate(const struct hn_config *config, const struct hn_config_constraint *broken,
                    struct hn_random *random, struct hn_bindings *point, struct hn_error *err)
@@ -374,7 +357,7 @@ static void add_mutants(struct tuning *tuning, const struct hn_bindings *problem
                                            .occupancy = origin->occupancy};
         for (int changes = 0; changes == 0 || (broken != NULL && changes < CHANGES); changes++) {
             mutate(config, broken, &tuning->random, &mutant->values, err);
-            broken = find_broken(config, problem, &mutant->values);
+            broken = hn_config_find_broken(config, problem, &mutant->values, NULL);
         }
         if (broken == NULL)
             mutants->asked[mutants->count++] = mutant;
@@ -490,6 +473,8 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
                                              .samples = samples,
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
                                              .wanted = WANTED};
+    if (!hn_failed(err) && tuning->measuring.matrix->points[0].wrong)
+        hn_fail(err, HN_ECONFIG, "the default point, which serves all sizes, is wrong at one");
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;
@@ -652,6 +637,16 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
         rule->nodes[n].sure = false;
 }
 
+/* Whether a size that was learnt from later, or not at all, shows that a configuration is wrong:
+ * then the rule is learnt again without. */
+static bool is_wrong(const struct tuning *tuning)
+{
+    bool wrong = false;
+    for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
+        wrong = wrong || tuning->measuring.matrix->points[tuning->learnt.picked[c]].wrong;
+    return wrong;
+}
+
 static void tune(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family_options *options = tuning->options;
@@ -675,14 +670,16 @@ static void tune(struct tuning *tuning, struct hn_error *err)
     hn_recall(&tuning->measuring, err);
     refine(tuning, err);
     tuning->outcome->reached = is_good(tuning);
-    learn_rule(tuning, err);
     /* A named size was searched when little was known, and what is known of it comes before the
      * rule: the rule's configurations are measured there, too. */
     const double until_s = (1 - HN_HELD_OUT_SHARE / 2) * tuning->budget_s;
     const size_t named = tuning->measuring.config->family->size_count;
-    for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
-        fill_sizes(tuning, &i, 1, err);
-    measure_loss(tuning, err);
+    do {
+        learn_rule(tuning, err);
+        for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
+            fill_sizes(tuning, &i, 1, err);
+        measure_loss(tuning, err);
+    } while (!hn_failed(err) && is_wrong(tuning));
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);
 }

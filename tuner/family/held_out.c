@@ -89,15 +89,18 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
     hn_config_keep_points(whole, comparison->points, comparison->count);
     bool ran = hn_visit_run(held_out->measuring, whole, comparison->problem, &asked, &visit, err);
+    struct hn_matrix *matrix = held_out->measuring->matrix;
     for (size_t i = 0; i < comparison->count; i++) {
-        double time_us =
-            ran ? hn_visit_time(visit.session, &comparison->points[i], NULL, err) : NAN;
+        const struct hn_bindings *point = &comparison->points[i];
+        size_t place = hn_matrix_add_point(matrix, point);
+        struct hn_matrix_point *told = place == SIZE_MAX ? NULL : &matrix->points[place];
+        double time_us = ran ? hn_visit_time(visit.session, point, told, err) : NAN;
         if (i == chosen)
             compared->chosen_us = time_us;
         if (i == untuned)
             compared->default_us = time_us;
         compared->best_us = fmin(compared->best_us, time_us);
-        if (hn_measuring_serves_all(plan, &comparison->points[i]))
+        if (hn_plan_serves_all(plan, &comparison->points[i]))
             compared->shared_us = fmin(compared->shared_us, time_us);
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);

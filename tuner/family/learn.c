@@ -356,7 +356,7 @@ static size_t find_candidates(const struct hn_matrix *matrix, size_t *candidates
         bool is_near = false;
         for (size_t s = 0; s < matrix->size_count && !is_near; s++)
             is_near = matrix->times[p][s] < (1 + most_candidate_loss) * least[s];
-        if (is_near)
+        if (is_near && !matrix->points[p].wrong)
             candidates[count++] = p;
     }
     return count;

@@ -5,6 +5,7 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "cache/family/rule.h"
+#include "cache/record/record.h"
 #include "runtime/device/device.h"
 #include "tuner/config/config.h"
 
@@ -27,6 +28,7 @@ struct hn_matrix {
         struct hn_bindings values;
         double occupancy;   /* 0 to 1, the most of its records, or before there is one a guess; 0: not known */
         bool loaded;        /* there is a record */
+        bool wrong;         /* at one size, at least: it serves none */
         struct hn_hash program; /* the same where no more than the launch differs; empty: not known */
     } points[HN_MATRIX_POINTS]; /* the first is the default point */
     size_t point_count;
@@ -42,8 +44,8 @@ size_t hn_matrix_find_size(const struct hn_matrix *matrix, const struct hn_bindi
 /* The place of a size or point that is added unless it is there; SIZE_MAX: the matrix is full. */
 size_t hn_matrix_add_size(struct hn_matrix *matrix, const struct hn_bindings *problem, bool drawn);
 size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *point);
-/* A record of it has that occupancy; 0: it says nothing. */
-void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy);
+/* What a record of it says beside its time. */
+void hn_matrix_tell(struct hn_matrix_point *point, const struct hn_record *record);
 /* The least time at a size, by any point, and by its own search, too; INFINITY: nothing was measured there. */
 double hn_matrix_least(const struct hn_matrix *matrix, size_t size);
 double hn_matrix_best(const struct hn_matrix *matrix, size_t size);

@@ -58,8 +58,10 @@ size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *v
     return matrix->point_count++;
 }
 
-void hn_matrix_see_occupancy(struct hn_matrix_point *point, double occupancy)
+void hn_matrix_tell(struct hn_matrix_point *point, const struct hn_record *record)
 {
+    double occupancy = record->resources.occupancy;
+    point->wrong = point->wrong || hn_outcome_is_wrong(record->outcome);
     if (occupancy > 0 && (!point->loaded || occupancy > point->occupancy))
         point->occupancy = occupancy;
     point->loaded = point->loaded || occupancy > 0;

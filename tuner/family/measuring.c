@@ -62,7 +62,7 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
             /* The config may no longer have all values of the point. */
             if (isnan(hn_measuring_time(record)) ||
                 hn_space_choice(space, &record->point, choice, NULL) != HN_OK ||
-                !hn_measuring_serves_all(measuring->config->plan, &record->point))
+                !hn_plan_serves_all(measuring->config->plan, &record->point))
                 continue;
             uint32_t before = seen.count, number = hn_keys_add(&seen, choice);
             sizes = hn_need_more(sizes, seen.count, sizeof *sizes);
@@ -83,9 +83,10 @@ static void recall_size(struct hn_measuring *measuring, const struct hn_bindings
     for (size_t p = 0; p < matrix->point_count; p++) {
         records[p] = NULL;
         for (size_t i = 0; i < known->count && records[p] == NULL; i++)
-            if (!isnan(hn_measuring_time(&known->items[i])) &&
-                hn_bindings_equal(&known->items[i].point, &matrix->points[p].values))
-                records[p] = &known->items[i];
+            if (hn_bindings_equal(&known->items[i].point, &matrix->points[p].values)) {
+                hn_matrix_tell(&matrix->points[p], &known->items[i]);
+                records[p] = isnan(hn_measuring_time(&known->items[i])) ? NULL : &known->items[i];
+            }
         count += records[p] != NULL;
     }
     if (count < SIZE_POINTS || matrix->size_count >= MOST_SIZES)
@@ -95,7 +96,6 @@ static void recall_size(struct hn_measuring *measuring, const struct hn_bindings
         if (records[p] == NULL || !isnan(matrix->times[p][place]))
             continue;
         matrix->times[p][place] = hn_measuring_time(records[p]);
-        hn_matrix_see_occupancy(&matrix->points[p], records[p]->resources.occupancy);
         measuring->cell_count++;
     }
 }

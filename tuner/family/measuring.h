@@ -38,8 +38,6 @@ struct hn_measuring {
 /* Takes the configs. Finish it in any case. */
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
-/* Whether one program of the point is for any size: none is a constant of it. */
-bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point);
 /* What was used of the budget: time since the start or, of a number of evaluations, what these stand for. */
 double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
@@ -69,8 +67,9 @@ struct hn_visit {
 bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config, const struct hn_bindings *problem,
                   const struct hn_session_options *asked, struct hn_visit *visit, struct hn_error *err);
 void hn_visit_end(struct hn_visit *visit);
-/* The time of a point that ran, INFINITY of one that failed, NAN of one not evaluated. occupancy: may be NULL. */
-double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, double *occupancy,
+/* The time of a point that ran, INFINITY of one that failed, NAN of one not evaluated. The matrix' point, which may be NULL, is told
+ * what its record says beside. */
+double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point, struct hn_matrix_point *told,
                      struct hn_error *err);
 
 enum { HN_MEASURING_PROPOSED = 24 };

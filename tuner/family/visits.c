@@ -133,7 +133,7 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
 }
 
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point,
-                     double *occupancy, struct hn_error *err)
+                     struct hn_matrix_point *told, struct hn_error *err)
 {
     struct hn_record record;
     size_t ticket = hn_session_find(session, point);
@@ -142,8 +142,8 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
         return NAN;
     double time_us = hn_measuring_time(&record);
     bool failed = isnan(time_us) && !hn_outcome_is_open(record.outcome);
-    if (occupancy != NULL && record.resources.occupancy > 0)
-        *occupancy = record.resources.occupancy;
+    if (told != NULL)
+        hn_matrix_tell(told, &record);
     hn_record_finish(&record);
     return failed ? INFINITY : time_us;
 }
@@ -178,9 +178,4 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
     for (size_t i = 0; i < count; i++)
         borrowed[i] = measuring->matrix->points[points[i]].values;
     return count;
-}
-
-bool hn_measuring_serves_all(const struct hn_plan *plan, const struct hn_bindings *point)
-{
-    return plan->freeze_if == NULL || !hn_plan_freezes(plan, point);
 }
