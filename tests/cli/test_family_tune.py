@@ -71,6 +71,11 @@ class Tuned(Case):
         largest = max(map(int, re.findall(r"not used n=(\d+):", said.stderr)))
         self.assertGreater(largest, 2 * 256 * 4, "what is the fastest is wrong there")
         self.assertGreaterEqual(min(2 * point["BLOCK"] * point["ITEMS"] for point in rule["configurations"]), largest)
+        right = self.config.read_text()
+        self.spoil(self.config, "min(2, ceil_div(n, BLOCK * ITEMS))", "max(1, ceil_div(n, BLOCK * ITEMS) // 8)")
+        self.assertIn("the replay does not hold: what the rule chooses fails at ",
+                      self.hone("replay", "--family", self.config, "--budget", "100", "--held-out", "12", expect=4).stderr)
+        self.config.write_text(right)
         self.spoil(self.config, "defaults: {BLOCK: 1024, ITEMS: 8,", "defaults: {BLOCK: 128, ITEMS: 1,")
         self.assertIn("the default point, which serves all sizes, is wrong at one", self.family(expect=2).stderr)
 

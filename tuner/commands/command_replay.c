@@ -526,10 +526,11 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
     const struct hn_rule_loss *promised =
         rule->measured.sizes > 0 ? &rule->measured : &rule->predicted;
     double slowdown = given->options->max_slowdown;
-    bool holds = found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown;
+    bool holds = found->failed == 0 &&
+                 (found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown);
     struct hn_text promise = {0}, parts = {0};
     char line[HN_FOLLOW_UP_SIZE];
-    if (found->loss.sizes == 0) {
+    if (found->loss.sizes == 0 && found->failed == 0) {
         hn_fail(err, HN_ERUN,
                 "nothing could be measured: the family has no size that is not in the cache, or "
                 "--budget is too short for one point");
@@ -551,7 +552,12 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
                       hn_render_text(&promise), "told_apart", hn_render_text(&parts)),
             family_views);
     hn_show_results(given, err);
-    if (!hn_failed(err) && !holds)
+    if (!hn_failed(err) && found->failed > 0)
+        hn_fail(err, HN_EREPLAY,
+                "the replay does not hold: what the rule chooses fails at %u of these sizes; `%s` "
+                "learns it again",
+                found->failed, hn_follow_up(given->options, "tune --family", given->path, line));
+    else if (!hn_failed(err) && !holds)
         hn_fail(err, HN_EREPLAY,
                 "the replay does not hold: found %.1f%% slower than tuned in the mean, at least "
                 "%.1f%% by the spread of these sizes, expected the promised %.1f%% and at most "

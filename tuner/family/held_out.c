@@ -231,6 +231,7 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
         add_loss(&choice, compared.chosen_us, compared.own_us);
         add_loss(&coverage, compared.own_us, compared.shared_us);
         add_loss(&freezing, compared.shared_us, compared.best_us);
+        found.failed += isinf(compared.chosen_us) != 0;
         found.sure += sure && isfinite(compared.chosen_us);
         found.wrong += sure && log(compared.chosen_us / compared.shared_us) >= HN_SURE_LOSS;
     }

@@ -5,7 +5,6 @@
 #include "base/bindings.h"
 #include "base/hash.h"
 #include "cache/family/rule.h"
-#include "cache/record/record.h"
 #include "runtime/device/device.h"
 #include "tuner/config/config.h"
 
