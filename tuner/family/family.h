@@ -43,7 +43,7 @@ struct hn_held_out_loss {
     struct hn_rule_parts parts; /* of it */
     struct hn_rule_loss untuned; /* the same of the default point */
     double low;               /* of the mean: the lower end of its 95% interval, of what these sizes say */
-    unsigned sure, wrong, failed; /* choices that were called sure, those of them that lost as much as none should; that failed */
+    unsigned sure, wrong, failed; /* choices that were called sure; of them, with a loss as none should have; that failed */
 };
 
 /* The loss that a rule of the cache promises, measured again at sizes that nobody has measured yet. */
