@@ -68,6 +68,7 @@ class Tuned(Case):
         self.spoil(self.config, "defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {BLOCK: 1024, ITEMS: 8,")
         said = self.family("--held-out", "12", "--json")
         rule = json.loads(said.stdout)[0]["family"]["rule"]
+        self.assertRegex(said.stderr, r"\n +\d+ s  left out, since wrong at a size: BLOCK=\d+,\S+ and \d+ others; is a constraint missing\?\n")
         largest = max(map(int, re.findall(r"not used n=(\d+):", said.stderr)))
         self.assertGreater(largest, 2 * 256 * 4, "what is the fastest is wrong there")
         self.assertGreaterEqual(min(2 * point["BLOCK"] * point["ITEMS"] for point in rule["configurations"]), largest)

@@ -647,6 +647,23 @@ static bool is_wrong(const struct tuning *tuning)
     return wrong;
 }
 
+static void say_wrong(const struct tuning *tuning)
+{
+    const struct hn_matrix *matrix = tuning->measuring.matrix;
+    size_t count = 0, last = 0;
+    for (size_t p = 0; p < matrix->point_count; p++) {
+        count += matrix->points[p].wrong;
+        last = matrix->points[p].wrong ? p : last;
+    }
+    if (count == 0)
+        return;
+    char *text = hn_needed(hn_bindings_text(&matrix->points[last].values));
+    hn_measuring_say(&tuning->measuring,
+                     "left out, since wrong at a size: %s and %zu others; is a constraint missing?",
+                     text, count - 1);
+    free(text);
+}
+
 static void tune(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family_options *options = tuning->options;
@@ -680,6 +697,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
             fill_sizes(tuning, &i, 1, err);
         measure_loss(tuning, err);
     } while (!hn_failed(err) && is_wrong(tuning));
+    say_wrong(tuning);
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);
 }
