@@ -68,7 +68,7 @@ class Tuned(Case):
         self.spoil(self.config, "defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {BLOCK: 1024, ITEMS: 8,")
         said = self.family("--held-out", "12", "--json")
         rule = json.loads(said.stdout)[0]["family"]["rule"]
-        self.assertRegex(said.stderr, r"\n +\d+ s  left out, since wrong at a size: BLOCK=\d+,\S+ and \d+ others; is a constraint missing\?\n")
+        self.assertRegex(said.stderr, r"\n +\d+ s  left out, wrong at a size: \d+ points, as BLOCK=\d+,\S+; is a constraint missing\?\n")
         largest = max(map(int, re.findall(r"not used n=(\d+):", said.stderr)))
         self.assertGreater(largest, 2 * 256 * 4, "what is the fastest is wrong there")
         self.assertGreaterEqual(min(2 * point["BLOCK"] * point["ITEMS"] for point in rule["configurations"]), largest)
@@ -78,7 +78,7 @@ class Tuned(Case):
                       self.hone("replay", "--family", self.config, "--budget", "100", "--held-out", "12", expect=4).stderr)
         self.config.write_text(right)
         self.spoil(self.config, "defaults: {BLOCK: 1024, ITEMS: 8,", "defaults: {BLOCK: 128, ITEMS: 1,")
-        self.assertIn("the default point, which serves all sizes, is wrong at one", self.family(expect=2).stderr)
+        self.assertIn("the default point is wrong at a size; name another by `defaults`", self.family(expect=2).stderr)
 
     def test_what_was_not_compared_is_told(self):
         for reference, told in (("none", "UNVERIFIED: the config says `reference: none`, so nothing was compared"),

@@ -18,8 +18,6 @@
  * best, and some of all: what is slow has to be known, too. */
 enum { JOINING_MOST = 12, JOINING_OTHERS = 8 };
 static const double joining_loss = 0.3;
-/* Points whose times at a named size are so near to the best meet in one race, in turn. */
-static const double racing_loss = 0.1;
 
 enum {
     FIRST_CELLS = 12, /* drawn sizes at which something is measured before anything is learnt */
@@ -256,7 +254,7 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
     const struct hn_session_options asked = {.points = wanted,
                                              .point_count = wanted_count,
                                              .budget_s = budget_s,
-                                             .race_within = named ? racing_loss : 0,
+                                             .race_within = named ? HN_RACE_LOSS : 0,
                                              .hasty = true};
     if (hn_visit_run(measuring, measuring->whole, &matrix->sizes[size].problem, &asked, &visit,
                      err)) {
@@ -474,7 +472,8 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
                                              .wanted = WANTED};
     if (!hn_failed(err) && tuning->measuring.matrix->points[0].wrong)
-        hn_fail(err, HN_ECONFIG, "the default point, which serves all sizes, is wrong at one");
+        hn_fail(err, HN_ECONFIG,
+                "the default point is wrong at a size; name another by `defaults`");
     if (hn_failed(err))
         return;
     tuning->measuring.model = NULL;
@@ -513,9 +512,8 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             100 * learnt->rule.predicted.worst, 100 * learnt->sure);
         size_t before = matrix->size_count;
         /* Half of a round like the last one and the rule itself have to fit into what is left. */
-        double left_s = measured_until_s - now_s;
         if (is_good(tuning) || before == HN_MATRIX_SIZES ||
-            left_s < (now_s - began_s) / 2 + learn_s * SAMPLES_COST)
+            measured_until_s - now_s < (now_s - began_s) / 2 + learn_s * SAMPLES_COST)
             break;
         began_s = now_s;
         size_t count = 0;
@@ -585,6 +583,17 @@ static void learn_rule(struct tuning *tuning, struct hn_error *err)
     }
 }
 
+/* Whether a size that was learnt from later, or not at all, shows that a configuration is wrong. */
+static bool is_wrong(struct hn_matrix *matrix, const struct hn_rule *rule)
+{
+    bool wrong = false;
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        size_t place = hn_matrix_add_point(matrix, &rule->configurations[c]);
+        wrong = wrong || (place != SIZE_MAX && matrix->points[place].wrong);
+    }
+    return wrong;
+}
+
 /* A rule that was given stays where it loses less here than what little time has learnt. */
 static void compete(struct tuning *tuning, struct hn_held_out held_out,
                     struct hn_held_out_loss *found, struct hn_error *err)
@@ -597,7 +606,8 @@ static void compete(struct tuning *tuning, struct hn_held_out held_out,
                          "the rule of %s at these sizes:", given->identity.device.name);
         held_out.rule = given->rule;
         const struct hn_held_out_loss other = hn_held_out_measure(&held_out, err);
-        if (other.loss.sizes < found->loss.sizes || other.loss.mean >= found->loss.mean)
+        if (other.loss.sizes < found->loss.sizes || other.loss.mean >= found->loss.mean ||
+            is_wrong(tuning->measuring.matrix, given->rule))
             continue;
         hn_measuring_say(&tuning->measuring,
                          "it loses %.1f%%, what was learnt here %.1f%%: it is taken",
@@ -637,16 +647,6 @@ static void measure_loss(struct tuning *tuning, struct hn_error *err)
         rule->nodes[n].sure = false;
 }
 
-/* Whether a size that was learnt from later, or not at all, shows that a configuration is wrong:
- * then the rule is learnt again without. */
-static bool is_wrong(const struct tuning *tuning)
-{
-    bool wrong = false;
-    for (size_t c = 0; c < tuning->learnt.rule.configuration_count; c++)
-        wrong = wrong || tuning->measuring.matrix->points[tuning->learnt.picked[c]].wrong;
-    return wrong;
-}
-
 static void say_wrong(const struct tuning *tuning)
 {
     const struct hn_matrix *matrix = tuning->measuring.matrix;
@@ -659,8 +659,8 @@ static void say_wrong(const struct tuning *tuning)
         return;
     char *text = hn_needed(hn_bindings_text(&matrix->points[last].values));
     hn_measuring_say(&tuning->measuring,
-                     "left out, since wrong at a size: %s and %zu others; is a constraint missing?",
-                     text, count - 1);
+                     "left out, wrong at a size: %zu point%s, as %s; is a constraint missing?",
+                     count, hn_plural(count), text);
     free(text);
 }
 
@@ -696,7 +696,7 @@ static void tune(struct tuning *tuning, struct hn_error *err)
         for (size_t i = 0; i < named && hn_measuring_spent_s(&tuning->measuring) < until_s; i++)
             fill_sizes(tuning, &i, 1, err);
         measure_loss(tuning, err);
-    } while (!hn_failed(err) && is_wrong(tuning));
+    } while (!hn_failed(err) && is_wrong(tuning->measuring.matrix, &tuning->learnt.rule));
     say_wrong(tuning);
     if (!hn_failed(err))
         hn_store_put_rule(options->store, tuning->kept, &tuning->learnt.rule, err);

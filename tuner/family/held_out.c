@@ -18,9 +18,6 @@ struct compared {
     double best_us;               /* of all */
 };
 
-/* Sides whose times are so near to the best one's meet it in a race. */
-static const double racing_loss = 0.2;
-
 /* What is compared: the rule's configurations, which searches may not look at, then the default
  * point and what searches found. */
 struct comparison {
@@ -85,8 +82,9 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         search(comparison, held_out->measuring->config, budget_s / 2, err);
     search(comparison, whole, freezes ? budget_s / 2 : budget_s, err);
     size_t untuned = add_side(comparison, hn_plan_default(plan, comparison->problem));
-    const struct hn_session_options asked = {
-        .points = comparison->points, .point_count = comparison->count, .race_within = racing_loss};
+    const struct hn_session_options asked = {.points = comparison->points,
+                                             .point_count = comparison->count,
+                                             .race_within = HN_RACE_LOSS};
     hn_config_keep_points(whole, comparison->points, comparison->count);
     bool ran = hn_visit_run(held_out->measuring, whole, comparison->problem, &asked, &visit, err);
     struct hn_matrix *matrix = held_out->measuring->matrix;
@@ -100,7 +98,7 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         if (i == untuned)
             compared->default_us = time_us;
         compared->best_us = fmin(compared->best_us, time_us);
-        if (hn_plan_serves_all(plan, &comparison->points[i]))
+        if (hn_plan_serves_all(plan, point))
             compared->shared_us = fmin(compared->shared_us, time_us);
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);

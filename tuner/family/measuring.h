@@ -87,6 +87,9 @@ size_t hn_measuring_borrow(const struct hn_measuring *measuring, const struct hn
 #define HN_CELLS_SHARE 0.30
 #define HN_HELD_OUT_SHARE 0.25
 
+/* At named sizes, and where a rule is compared, points whose times are so near to the best one's meet it in a race. */
+#define HN_RACE_LOSS 0.2
+
 /* A rule is held against searches at sizes that it has not seen. */
 struct hn_held_out {
     struct hn_measuring *measuring;
