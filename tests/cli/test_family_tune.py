@@ -351,6 +351,23 @@ int main(void)
         self.assertLess(self.rules()[-1]["measured"]["mean"], 0.01)
         self.assertIn("at 3 sizes that were not used: 0.", said.stdout)
 
+    def test_a_rule_of_another_device_that_is_wrong_here(self):
+        """It would lose less at the sizes that were not used, which are small; at larger ones its choice leaves elements unwritten."""
+        self.spoil(self.config, FAMILY, "family: {n: {range: [1, 16384]}}")
+        self.family()
+        [rule] = self.rules()
+        rule["nodes"] = [{"configuration": rule["configurations"].index(BEST), "sure": True}]
+        self.forge("UPDATE session SET rule = ?1 WHERE rule IS NOT NULL", json.dumps(rule))
+        self.spoil(self.config, "ceil_div(n, BLOCK * ITEMS)", "min(2, ceil_div(n, BLOCK * ITEMS))")
+        self.spoil(self.config, "defaults: {BLOCK: 128, ITEMS: 1,", "defaults: {BLOCK: 1024, ITEMS: 8,")
+        said = self.family("--seed", "7", HONE_DOUBLE_NAME="Other").stderr
+        held = re.findall(r"  not used n=(\d+): .* ([\d.]+)% slower", said)
+        self.assertLess(max(int(size) for size, _ in held), 2 * 256 * 4)
+        learnt, given = sum(float(loss) for _, loss in held[:3]), sum(float(loss) for _, loss in held[3:])
+        self.assertLess(given, learnt)
+        self.assertNotIn("it is taken", said)
+        self.assertNotIn(BEST, self.rules()[-1]["configurations"])
+
     def test_new_programs_are_compiled_meanwhile(self):
         """While sizes are measured, and before somebody asks: also that of a point which no size allows."""
         kept = self.folder / "programs"

@@ -655,12 +655,11 @@ static void say_wrong(const struct tuning *tuning)
         count += matrix->points[p].wrong;
         last = matrix->points[p].wrong ? p : last;
     }
-    if (count == 0)
-        return;
     char *text = hn_needed(hn_bindings_text(&matrix->points[last].values));
-    hn_measuring_say(&tuning->measuring,
-                     "left out, wrong at a size: %zu point%s, as %s; is a constraint missing?",
-                     count, hn_plural(count), text);
+    if (count > 0)
+        hn_measuring_say(&tuning->measuring,
+                         "left out, wrong at a size: %zu point%s, as %s; is a constraint missing?",
+                         count, hn_plural(count), text);
     free(text);
 }
 
