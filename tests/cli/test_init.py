@@ -672,8 +672,6 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("  BLOCK: [64, 128, 256, 512, 1024]  # of the launch alone\n", "  block: [BLOCK]\n", "  grid: [rows]\n"), ()),
                 ("__global__ void k(float *x, int n) {\n#define A(x) B(x + 1)\n#define B(x) A(x + 1)\n x[blockIdx.x * blockDim.x + threadIdx.x] = n; }",
                  ('grid: ["ceil_div(n, BLOCK)"]',), ()),
-                ("__global__ void k(const float *A, const float *B, float *C, int M, int N, int K) { C[blockIdx.y * blockDim.y * N + threadIdx.y] = A[K] + B[M]; }",
-                 ("{name: A, type: float32, count: M * K}", "{name: B, type: float32, count: K * N}", "{name: C, type: float32, count: M * N, role: output}"), ()),
                 ("template <int B_SIZE, int BLOCK> __global__ void k(float *x) { __shared__ float s[BLOCK]; s[threadIdx.x] = B_SIZE; x[blockIdx.x * BLOCK] = s[0]; }\n"
                  "void f(float *x) { k<8, 256><<<9, 256>>>(x); }", ("  block: [TUNE_BLOCK]\n",), ("  BLOCK: ",)),
                 ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x * B + threadIdx.x] = n; }\n"

@@ -209,6 +209,11 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
     return splits;
 }
 
+static int64_t number_of(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of)
+{
+    return hn_draft_number(draft, hn_draft_translate(draft, tokens), of);
+}
+
 /* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
  * what is made of them. */
 static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
@@ -231,7 +236,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         if ((has_word(unit, meaning, chosen) &&
              add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != NULL) ||
             HN_HAS(unit, meaning->body, "?") ||
-            (number = hn_draft_constant(draft, meaning->body, HN_OF_NOTHING)) == INT64_MIN ||
+            (number = number_of(draft, meaning->body, HN_OF_NOTHING)) == INT64_MIN ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
@@ -342,7 +347,7 @@ static void choose_template(struct hn_draft *draft)
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);
             bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            int64_t preset = hn_draft_constant(draft, item, HN_OF_ALL);
+            int64_t preset = number_of(draft, item, HN_OF_ALL);
             bool known = preset > INT64_MIN || boolean;
             if (known)
                 choose_values(draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset),
@@ -503,20 +508,6 @@ static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argu
            passed_as(draft, declared).as == STRUCTURE;
 }
 
-/* Elements of a buffer: those of the whole problem; of matrices A, B and C their own sides. */
-static const char *elements_of(const struct hn_draft *draft, const char *name)
-{
-    static const char *const of[] = {"mk", "kn", "mn"};
-    size_t which = name[1] == '\0' ? (size_t)(hn_lower(name[0]) - 'a') : 3;
-    const char *sides = which < 3 ? of[which] : "";
-    const char *product = NULL;
-    for (; *sides != '\0'; sides++)
-        HN_EACH(size, draft->names)
-            if (size->is_extent && hn_lower(size->name[0]) == *sides && size->name[1] == '\0')
-                product = hn_times(draft->unit, product, size->name);
-    return product != NULL && strchr(product, '*') != NULL ? product : draft->elements;
-}
-
 /* A buffer, and what the kernel is passed in its place. */
 static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared,
                      const struct passed *passed)
@@ -577,7 +568,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                                                                 : HN_DRAFT_OUTPUT;
         argument.count =
             hn_times(draft->unit, HN_DRAFT_TEXT(draft, "%lld", (long long)passed.multiple),
-                     given != NULL ? given : elements_of(draft, name));
+                     given != NULL ? given : draft->elements);
         if (!passed.type_is_known)
             ask(draft, &argument, HN_DRAFT_TEXT(draft, "%s%s", declared->type_name, question));
         if (!known)
@@ -680,7 +671,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
-            (number = hn_draft_constant(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
+            (number = number_of(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
             !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
             (guarded || is_used(draft, macro->name))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);

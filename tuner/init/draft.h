@@ -143,8 +143,6 @@ const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens);
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token);
 /* Whether the grid or the block that the kernel is launched with has the name. */
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
-/* The whole number that it is, where nothing else in it has a name of the config; INT64_MIN: it is none. */
-int64_t hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of);
 /* What is passed or allocated for an argument; NULL: nothing is known. */
 const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */

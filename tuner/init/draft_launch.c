@@ -215,11 +215,6 @@ static const char *with_block(const struct hn_draft *draft, const char *text, in
     return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
 }
 
-int64_t hn_draft_constant(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of)
-{
-    return hn_draft_number(draft, hn_draft_translate(draft, tokens), of);
-}
-
 /* Of what configs understand. */
 static bool has_size(const struct hn_draft *draft, const char *text)
 {
