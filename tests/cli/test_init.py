@@ -460,7 +460,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int limit, int lda) { int j = threadIdx.x; if (j < limit) x[j * lda + blockIdx.x] = 1; }\n"
                  "void f(float *x, int lda) { k<<<4, 64>>>(x, 100, lda); }", "problem: {limit: 100, lda: 1}\n"),
                 ("constexpr int ITEMS = 8;\n__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int k = 0; k < ITEMS; k++) if (i < n) x[i] += k; }\n"
-                 "void f(float *x) { const int n = (1 << 20) / ITEMS; k<<<(n + 63) / 64, 64>>>(x, n); }", "value: (1 << 20) // ITEMS}\n", 'grid: ["ceil_div((1 << 20) // ITEMS, BLOCK)"]\n'),
+                 "void f(float *x) { const int n = (1 << 20) / ITEMS; k<<<(n + 63) / 64, 64>>>(x, n); }", "value: (1 << 20) // ITEMS}  # TODO: are results the same where it changes", 'grid: ["ceil_div((1 << 20) // ITEMS, BLOCK)"]\n'),
                 # One that is told stays one.
                 ("__global__ void k(float *x, int n, int batch) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n && blockIdx.y < batch) x[blockIdx.y * n + i] = 1; }\n"
                  "void f(float *x) { const int n = 1000, batch = 1; dim3 g((n + 255) / 256, batch); k<<<g, 256>>>(x, n, batch); }", "problem: {n: 1000, batch: 1}\n"),
@@ -488,6 +488,27 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <int A, int B, class T> __global__ void k(T *x) { x[blockIdx.x * A + threadIdx.x] = B; }\n"
                  "template <int threads> void run(void *x) { k<32, threads / 32, Trait<int>><<<9, threads>>>(x); }\nvoid f(void *x) { run<256>(x); }",
                  "  TUNE_B: [2, 4, 8, 16, 32]  # the template's B; TODO: are results the same", "role: output}  # TODO: T: which type?  # TODO: how many elements?\n")):
+            draft = self.draft(source)
+            for part in parts:
+                self.assertIn(part, draft, source)
+
+    def test_numbers_that_change_results(self):
+        """A border of an array, a limit, a vector's width; the source's own number in the launch; what is as many as blocks; arrays; alignment."""
+        same = "  # TODO: are results the same with each of these?\n"
+        for source, *parts in (
+                ("#define B 256\n#define GRAM 3\n#define kVec 4\n#ifndef MAX_STEPS\n#define MAX_STEPS 96\n#endif\n__global__ void k(const char *text, int *y, int n) {\n"
+                 " __shared__ char tile[B + GRAM - 1]; float4 own[kVec]; tile[threadIdx.x] = text[blockIdx.x * B + threadIdx.x]; for (int i = 0; i < MAX_STEPS; i++) if (i < n) y[i] = tile[GRAM]; }\n"
+                 "void f(char *t, int *y, int n) { k<<<n / B, B>>>(t, y, n); }",
+                 "  MAX_STEPS: [64, 96, 128]" + same, "  B: [128, 256, 512]\n", "  GRAM: [2, 3, 4]" + same, "  kVec: [2, 4, 8]" + same),
+                ("#define LIMIT 1024\n__global__ void k(float *x, int length, int way) { __shared__ float s[LIMIT]; s[threadIdx.x] = way; x[blockIdx.x * LIMIT + threadIdx.x] = s[length]; }\n"
+                 "void f(float *x, int way) { int length = LIMIT; k<<<(1 << 20) / LIMIT, LIMIT / 2>>>(x, length, way); }",
+                 "problem: {way: 1}\n", "length, type: int32, value: LIMIT}  # TODO: are results the same where it changes with the parameters?\n",
+                 "way, type: int32, value: way}  # TODO: which value?\n", "  block: [LIMIT // 2]\n", "  grid: [(1 << 20) // LIMIT]\n"),
+                ("#define BX 32\nstruct Eye { float4 at, to; float wide; };\n__global__ void k(float *x, const float4 *p, Eye eye, int n) { int i = blockIdx.x * BX + threadIdx.x; if (i < n) x[blockIdx.y * gridDim.x + blockIdx.x] = p[i].x * eye.wide; }\n"
+                 "void f(Eye eye) { const int n = 4096; float4 own[24], *p; cudaMalloc(&p, sizeof(own)); dim3 grid(n / BX, 7); float *x; cudaMalloc(&x, sizeof(float) * grid.x * grid.y);\n"
+                 " k<<<grid, BX>>>(x, p, eye, n); }",
+                 "x, type: float32, count: (n // 16) * 7, role: output}  # TODO: which elements are written changes with the parameters\n", "p, type: float32x4, count: 24}\n",
+                 "{name: eye_data, type: float32, count: 12}")):
             draft = self.draft(source)
             for part in parts:
                 self.assertIn(part, draft, source)

@@ -203,10 +203,11 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
         HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k]) {
             /* A factor does, a term is a border. */
             size_t at = hn_find(unit, HN_REST(unit, i), name);
-            splits |= at != SIZE_MAX && (k == 2 || strchr("*/%", hn_text_at(unit, at - 1)[0]) ||
-                                         strchr("*/%", hn_text_at(unit, at + 1)[0]));
+            const char *signs = k == 2 ? "[*/%" : "*/%";
+            splits |= at != SIZE_MAX && (strchr(signs, hn_text_at(unit, at - 1)[0]) ||
+                                         strchr(signs, hn_text_at(unit, at + 1)[0]));
         }
-    return splits;
+    return splits && !hn_is_like(name, "wide");
 }
 
 static int64_t number_of(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of)
@@ -241,7 +242,8 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
-        parameter->comment = guarded || splits_work(draft, name) ? NULL : same_results;
+        bool left = guarded && !hn_is_like(name, "fact");
+        parameter->comment = left || splits_work(draft, name) ? NULL : same_results;
         choose_values(draft, parameter, hn_integer(number), false);
     }
 }
@@ -591,6 +593,9 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);
+        else if (size != NULL && size->made && hn_is_like(name, "extent") &&
+                 hn_draft_holds(draft, given, HN_OF_PARAMETERS, NULL, NULL))
+            argument.todo = "are results the same where it changes with the parameters?";
         else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
     }

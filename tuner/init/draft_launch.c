@@ -97,12 +97,19 @@ void hn_draft_find_launch(struct hn_draft *draft)
         HN_DRAFT_NOTE(draft, "clusters", "there are");
 }
 
+/* A parameter whose values are numbers: no words, no true and false. */
+static bool is_numeric(const struct hn_draft_name *name)
+{
+    return name != NULL && name->values.count > 0 && name->values.items[0].type == HN_INTEGER;
+}
+
 /* Follows a name that stands alone to its value or to what a call gives it, at most so often. */
 static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens tokens, int steps)
 {
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, tokens), tokens.begin);
-    bool stays = steps == 0 || own == NULL || own->body.begin >= own->body.end;
+    bool stays = steps == 0 || own == NULL || own->body.begin >= own->body.end ||
+                 (own->scope.begin == 0 && is_numeric(hn_draft_find(draft, own->name)));
     return stays ? tokens : value_of(draft, own->body, steps - 1);
 }
 
@@ -115,6 +122,9 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
         if (strcmp(single(draft, kernel->parameters.items[i].given), name) == 0 &&
             kernel->parameters.items[i].kind <= HN_PARAMETER_BOOLEAN)
             return draft->instances[i];
+    /* A parameter of the whole source is no size, whatever is as large as it. */
+    if (own != NULL && own->scope.begin == 0 && is_numeric(hn_draft_find(draft, name)))
+        return NULL;
     for (size_t i = 0; i < kernel->arguments.count; i++) {
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments.items[i].name);
         for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
@@ -128,12 +138,6 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
         }
     }
     return NULL;
-}
-
-/* A parameter whose values are numbers: no words, no true and false. */
-static bool is_numeric(const struct hn_draft_name *name)
-{
-    return name != NULL && name->values.count > 0 && name->values.items[0].type == HN_INTEGER;
 }
 
 /* The components of "dim3(a, b)", of a variable "dim3 block(a, b)" or "= {a, b}", where "block.x =
@@ -187,10 +191,13 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token)
 {
     const char *dot = strpbrk(name, ".>"), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
-    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name, token);
+    const char *grid = single(draft, draft->launch[HN_LAUNCH_GRID]);
     const struct hn_draft_name *own = hn_draft_find(draft, name);
+    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name, token);
     bool of_block = hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block);
     size_t axis = dot != NULL ? (size_t)(dot[1] - 'x') : 0;
+    if (dot != NULL && axis < 3 && hn_at(draft->unit, token, grid))
+        return draft->grid[axis];
     /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
     if (found == NULL && of_block && (dot != NULL || own == NULL))
         return axis < 3 ? draft->block[axis] : NULL;
@@ -410,6 +417,9 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
 {
     size_t at = hn_find(unit, bytes, "sizeof");
     char type[HN_TYPE_SIZE];
+    HN_EACH_AT(array, unit, HN_EVERYWHERE, hn_text_at(unit, at + 2)) /* "sizeof(spheres)" */
+        if (hn_at(unit, at + 1, "(") && hn_at(unit, at + 3, ")") && hn_at(unit, array + 1, "["))
+            return hn_inside(unit, array + 1);
     if (element > 0 && hn_type_of_c(hn_unit_text(unit, hn_inside(unit, at + 1)), type) &&
         hn_type_bytes(type) != element)
         return (struct hn_tokens){0, 0};
@@ -752,7 +762,7 @@ static void find_extents(struct hn_draft *draft)
     HN_EACH(size, draft->names)
         if (size->is_extent ||
             (size->is_size && !size->made && find_extent(draft, NULL, 0) == NULL &&
-             !(size->told && draft->grid_is_known) && !hn_is_like(size->own, "pitch"))) {
+             !draft->grid_is_known && !hn_is_like(size->own, "pitch"))) {
             size->preset = size->told ? size->preset : hn_integer(0);
             size->is_extent = true;
         }

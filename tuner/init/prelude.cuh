@@ -39,15 +39,16 @@ typedef uint32_t uint;
 typedef unsigned long ulong;
 
 #define VECTORS(T, N)                                                                                                    \
-    struct N##1 { T x; }; struct N##2 { T x, y; }; struct N##3 { T x, y, z; }; struct N##4 { T x, y, z, w; };
+    struct N##1 { T x; }; struct __align__(2 * sizeof(T)) N##2 { T x, y; }; struct N##3 { T x, y, z; };                  \
+    struct __align__(sizeof(T) < 8 ? 4 * sizeof(T) : 16) N##4 { T x, y, z, w; };
 VECTORS(signed char, char) VECTORS(unsigned char, uchar) VECTORS(short, short) VECTORS(unsigned short, ushort)
 VECTORS(int, int) VECTORS(unsigned, uint) VECTORS(long, longlong) VECTORS(unsigned long, ulonglong)
 VECTORS(float, float) VECTORS(double, double)
 #undef VECTORS
 struct __half { unsigned short bits; __half(float = 0); operator float() const; };
 struct __nv_bfloat16 { unsigned short bits; __nv_bfloat16(float = 0); operator float() const; };
-struct __half2 { __half x, y; };
-struct __nv_bfloat162 { __nv_bfloat16 x, y; };
+struct __align__(4) __half2 { __half x, y; };
+struct __align__(4) __nv_bfloat162 { __nv_bfloat16 x, y; };
 struct __nv_fp8_e4m3 { unsigned char bits; };
 typedef __half half;
 typedef __half2 half2;
