@@ -102,8 +102,10 @@ static const char *find_named(const struct hn_include_scan *scan, const char *li
     const char *macro = hn_code_directive(line, end, "define");
     size_t length = macro != NULL ? hn_word_length(macro) : 0;
     const char *mark = length > 0 ? macro + length + strspn(macro + length, " \t") : "";
-    bool found = (*mark == '"' || *mark == '<') && includes_macro(line, macro, length);
-    for (size_t i = 0; i < scan->text_count && !found && (*mark == '"' || *mark == '<'); i++)
+    const size_t call = hn_word_length(mark); /* QUOTE(part.cuh) */
+    bool names = *mark == '"' || *mark == '<' || (call > 0 && mark[call] == '(');
+    bool found = names && includes_macro(line, macro, length);
+    for (size_t i = 0; i < scan->text_count && !found && names; i++)
         found = includes_macro(scan->macros[i].text, macro, length);
     return found ? mark : NULL;
 }

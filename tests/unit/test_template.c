@@ -177,6 +177,10 @@ TEST(hash_tells_texts_not_places)
     first = hash_of(here);
     write_file(here, "a.cuh", "#define A 4\n");
     assert_string_not_equal(hash_of(here).hex, first.hex);
+    write_file(here, "b.cuh", "#define QUOTE(x) #x\n#define PART QUOTE(a.cuh)\n");
+    first = hash_of(here);
+    write_file(here, "a.cuh", "#define A 5\n");
+    assert_string_not_equal(hash_of(here).hex, first.hex);
 }
 
 /* What lies there the compiler finds by itself, and it counts all the same. */
