@@ -742,6 +742,15 @@ class Odd(Page):
         self.look()
         self.assertIn("names no metric bytes or flops", self.browser.text("#roofline"))
 
+    def test_no_intervals(self):
+        """As of Kernel Tuner's files."""
+        for row in self.rows:
+            time_us = row["time"] * 1000
+            row["hone"]["timing"].update(median_us=time_us, low_us=time_us, high_us=time_us)
+        self.look()
+        self.assertIn("±? (95% interval of the median)", self.browser.text("#summary"))
+        self.assertIn("tied with the best\n\nnot known\n\nthe best has no interval", self.browser.text("#summary"))
+        self.assertEqual(set(self.column("±95%")), {"±?"})
 
 class OldRecording(Page):
     """A config that got a parameter since."""

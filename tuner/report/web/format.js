@@ -36,9 +36,10 @@ export function percent(share, decimals = 0) {
   return Number.isFinite(share) ? `${(share * 100).toFixed(decimals)}%` : NONE;
 }
 
-/** Half the interval over the median. */
+/** Half the interval over the median; "±?" when there is none. */
 export function spread(low, median, high) {
   const half = (high - low) / 2 / median;
+  if (half === 0) return "±?";
   return Number.isFinite(half) ? `±${(half * 100).toFixed(half < 0.1 ? 2 : 0)}%` : NONE;
 }
 

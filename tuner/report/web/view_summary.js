@@ -48,6 +48,7 @@ function tiesFigure(tuning) {
     const why = `${tuning.spreadText(tuning.best)}; ties in ${tuning.objectiveName} are not known`;
     return key("time of the best", time(tuning.time[tuning.best]), why);
   }
+  if (tuning.low[tuning.best] === tuning.high[tuning.best]) return key("tied with the best", "not known", "the best has no interval");
   return ties === 0 ? key("tied with the best", "none", "no interval overlaps that of the best")
     : key("tied with the best", String(ties), "their intervals overlap that of the best");
 }
