@@ -59,6 +59,20 @@ const char *hn_code_behind(const char *at, enum hn_code *kind)
     return at;
 }
 
+const char *hn_code_next_line(const char *line, int *number)
+{
+    enum hn_code kind;
+    const char *at = line;
+    while (*at != '\0' && *at != '\n') {
+        size_t joined = continuation(at);
+        const char *behind = joined > 0 ? at + joined : hn_code_behind(at, &kind);
+        for (; at < behind; at++)
+            *number += *at == '\n';
+    }
+    ++*number;
+    return at + (*at == '\n');
+}
+
 /* Behind blanks, and comments that end before `end`. */
 static const char *pass_blanks(const char *at, const char *end)
 {
@@ -152,19 +166,13 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
 {
     bool found = false;
     while (!found && *scan->next != '\0') {
-        const char *line = scan->next, *at = line;
-        const char *end = line + strcspn(line, "\n");
-        enum hn_code kind;
+        const char *line = scan->next, *end = line + strcspn(line, "\n");
         follow_conditions(scan, line, end);
         found = read_include(scan, line, end, include);
         include->conditional |= scan->conditions > 0;
         include->host = scan->host;
-        include->line = ++scan->line;
-        /* A line within a comment that began before it is passed over. */
-        while (*at != '\0' && *at != '\n')
-            for (const char *behind = hn_code_behind(at, &kind); at < behind; at++)
-                scan->line += *at == '\n';
-        scan->next = at + (*at == '\n');
+        include->line = scan->line + 1;
+        scan->next = hn_code_next_line(line, &scan->line);
     }
     return found;
 }

@@ -16,6 +16,9 @@ enum hn_code { HN_CODE_OTHER, HN_CODE_WORD, HN_CODE_NUMBER, HN_CODE_LITERAL, HN_
  * or character that is not closed (HN_CODE_OPEN) ends with its line, such a comment with the text. */
 const char *hn_code_behind(const char *at, enum hn_code *kind);
 
+/* The next line that begins outside of comments and of a line that goes on; *number, which may count lines, goes up by those passed. */
+const char *hn_code_next_line(const char *line, int *number);
+
 /* The rest of a line behind `#`, the word that the directive begins with, and blanks; NULL: it is no such line. */
 const char *hn_code_directive(const char *line, const char *end, const char *begins);
 

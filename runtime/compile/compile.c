@@ -402,20 +402,30 @@ static char *find_second_define(const char *text, const char *log)
     return NULL;
 }
 
+/* Outside of conditions, but for an #ifdef of what the prelude defines, which holds. */
 static char *find_undef(const char *name, const char *text)
 {
-    const char *line, *next = strstr(text, template_start);
-    size_t length;
-    int depth = 0;
-    next = next == NULL ? "" : next + strlen(template_start);
-    for (int number = 1; hn_text_line(&next, &line, &length); number++) {
+    const char *line = strstr(text, template_start);
+    int depth = 0, holding = 0, number = 1;
+    line = line == NULL ? "" : line + strlen(template_start);
+    for (; *line != '\0'; line = hn_code_next_line(line, &number)) {
         struct macro macro;
-        const char *undefined = hn_code_directive(line, line + length, "undef");
-        depth += hn_code_directive(line, line + length, "if") != NULL; /* and #ifdef, #ifndef */
-        depth -= hn_code_directive(line, line + length, "endif") != NULL;
+        char place[600];
+        const char *end = line + strcspn(line, "\n");
+        const char *asked = hn_code_directive(line, end, "ifdef");
+        const char *undefined = hn_code_directive(line, end, "undef");
+        if (depth == 0 && asked != NULL && find_macro(text, asked, &macro))
+            holding++;
+        else if (hn_code_directive(line, end, "if") != NULL)
+            depth++;
+        else if (hn_code_directive(line, end, "endif") != NULL)
+            *(depth > 0 ? &depth : &holding) -= 1;
+        if (depth == 0 && holding > 0 && hn_code_directive(line, end, "el") != NULL) {
+            holding--;
+            depth = 1;
+        }
         if (undefined == NULL || depth != 0 || !find_macro(text, undefined, &macro))
             continue;
-        char place[600];
         snprintf(place, sizeof place, "%.500s(%d)", name, number);
         return describe(place, strlen(place), "undefined", undefined, &macro);
     }

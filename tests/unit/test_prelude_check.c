@@ -37,6 +37,13 @@ TEST(an_undef_is_an_error)
            "BLOCK 128', which so has no effect; take it out, write it "
            "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
            "replace its value");
+    expect(PRELUDE
+           "#ifdef SIZE\n#ifdef BLOCK\n#undef BLOCK\n#endif\n#endif\n#define BLOCK 64\n" KERNEL,
+           NULL,
+           "/t/k.cu(3): error: macro 'BLOCK' is undefined, but line 2 of the prelude has '#define "
+           "BLOCK 128', which so has no effect; take it out, write it "
+           "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
+           "replace its value");
 }
 
 TEST(defaults_and_macros_of_the_templates_own_are_none)
@@ -44,6 +51,9 @@ TEST(defaults_and_macros_of_the_templates_own_are_none)
     expect(PRELUDE KERNEL, NULL, NULL);
     expect(PRELUDE "#ifndef BLOCK\n#define BLOCK 64\n#endif\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#if 0\n#undef BLOCK\n#endif\n#undef BLOCKS\n" KERNEL, NULL, NULL);
+    expect(PRELUDE "/*\n#endif\n#undef BLOCK\n*/\n#if 0\n#undef BLOCK\n#endif\n" KERNEL, NULL,
+           NULL);
+    expect(PRELUDE "#ifdef BLOCK\n#else\n#undef BLOCK\n#endif\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#define BLOCK 128\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#define OWN 1\n#define OWN 2\n#undef OWN\n" KERNEL, NULL, NULL);
     expect(PRELUDE KERNEL, "-DBLOCK=7", NULL);
