@@ -179,28 +179,23 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
 
 enum { MOST_DEPTH = 64 };
 
-struct word {
-    const char *text;
-    size_t length;
-};
-
 /* Where in a source, and what was read of the declaration there. */
 struct scan {
     const char *at;
-    struct word scopes[MOST_DEPTH]; /* of the open braces; length 0: no namespace */
+    struct hn_code_text scopes[MOST_DEPTH]; /* of the open braces; length 0: no namespace */
     size_t depth;
-    struct word next_scope;
+    struct hn_code_text next_scope;
     const char *parameters; /* behind "template <"; NULL: there was none */
     bool is_kernel;
 };
 
-static bool equals(const struct word *word, const char *text)
+static bool equals(const struct hn_code_text *word, const char *text)
 {
     return strlen(text) == word->length && strncmp(word->text, text, word->length) == 0;
 }
 
 /* Passes over what comes next, and over lines of directives. */
-static enum hn_code next_token(const char **at, struct word *token)
+static enum hn_code next_token(const char **at, struct hn_code_text *token)
 {
     enum hn_code kind = HN_CODE_OTHER;
     token->text = *at;
@@ -216,10 +211,10 @@ static const char *skip_blanks(const char *at)
 
 /* The next that is no comment and no blank; of an identifier with its scopes, "std::size_t". Length
  * 0 at the end. */
-static struct word next_word(const char **at)
+static struct hn_code_text next_word(const char **at)
 {
     enum hn_code kind = HN_CODE_OTHER;
-    struct word word;
+    struct hn_code_text word;
     do {
         *at = skip_blanks(*at);
         word.text = *at;
@@ -233,13 +228,13 @@ static struct word next_word(const char **at)
 
 /* The name of the parameter at *at, which is then behind it: the last word before a comma, an end
  * or a default. False at the end of the list. `<` and `>` within parentheses compare. */
-static bool next_parameter(const char **at, struct word *name)
+static bool next_parameter(const char **at, struct hn_code_text *name)
 {
     int angles = 0;
     int parentheses = 0;
     bool given = false;
     enum hn_code kind = HN_CODE_OTHER;
-    *name = (struct word){.length = 0};
+    *name = (struct hn_code_text){.length = 0};
     while (**at != '\0' && !(**at == '>' && angles == 0 && parentheses == 0)) {
         const char *word = *at;
         *at = hn_code_behind(word, &kind);
@@ -251,7 +246,7 @@ static bool next_parameter(const char **at, struct word *name)
         angles += parentheses == 0 && !shift ? (*word == '<') - (*word == '>') : 0;
         given = given || *word == '=';
         if (kind == HN_CODE_WORD && !given)
-            *name = (struct word){word, (size_t)(*at - word)};
+            *name = (struct hn_code_text){word, (size_t)(*at - word)};
     }
     return name->length > 0 && **at == '>';
 }
@@ -261,7 +256,7 @@ static void append_template(const struct scan *scan, const char *name, struct hn
 {
     const char *between = "";
     const char *at = scan->parameters;
-    struct word parameter;
+    struct hn_code_text parameter;
     hn_text_append(found, found->length > 0 ? ", \"" : "\"");
     for (size_t i = 0; i < scan->depth && i < MOST_DEPTH; i++)
         if (scan->scopes[i].length > 0)
@@ -276,7 +271,7 @@ static void end_declaration(struct scan *scan)
 {
     scan->parameters = NULL;
     scan->is_kernel = false;
-    scan->next_scope = (struct word){.length = 0};
+    scan->next_scope = (struct hn_code_text){.length = 0};
 }
 
 static void read_mark(struct scan *scan, char mark)
@@ -293,14 +288,14 @@ static void read_mark(struct scan *scan, char mark)
 }
 
 /* The word ends at scan->at. True: the template's name. */
-static bool read_word(struct scan *scan, const struct word *word, const char *name)
+static bool read_word(struct scan *scan, const struct hn_code_text *word, const char *name)
 {
     const char *next = skip_blanks(scan->at);
     if (equals(word, "namespace")) {
         if (hn_is_word_char(*next))
             scan->next_scope = next_word(&scan->at);
     } else if (equals(word, "template") && *next == '<') {
-        struct word parameter;
+        struct hn_code_text parameter;
         scan->parameters = scan->at = next + 1;
         while (next_parameter(&scan->at, &parameter))
             continue;
@@ -315,7 +310,7 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
     struct scan scan = {.at = source};
     size_t count = 0;
     while (*scan.at != '\0') {
-        struct word word;
+        struct hn_code_text word;
         if (next_token(&scan.at, &word) != HN_CODE_WORD) {
             read_mark(&scan, *word.text);
         } else if (read_word(&scan, &word, name)) {
@@ -330,7 +325,7 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
 bool hn_template_parameter_is_declared(const char *source, const char *name)
 {
     for (const char *at = source; *at != '\0';) {
-        struct word word, parameter;
+        struct hn_code_text word, parameter;
         next_token(&at, &word);
         const char *list = skip_blanks(at);
         if (!equals(&word, "template") || *list != '<')
@@ -343,7 +338,7 @@ bool hn_template_parameter_is_declared(const char *source, const char *name)
 }
 
 /* Without what stands around it: blanks, and a comment behind it. */
-static void set_value(const char *text, const char *end, struct hn_code_value *value)
+static void set_value(const char *text, const char *end, struct hn_code_text *value)
 {
     enum hn_code kind = HN_CODE_OTHER;
     while (text < end && strchr(" \t\n", *text) != NULL)
@@ -354,7 +349,7 @@ static void set_value(const char *text, const char *end, struct hn_code_value *v
         if (kind != HN_CODE_COMMENT && !hn_is_space(*at))
             last = behind;
     }
-    *value = (struct hn_code_value){text, (size_t)(last - text)};
+    *value = (struct hn_code_text){text, (size_t)(last - text)};
 }
 
 /* What a comma begins: another declaration, `NAME =` or NAME{. */
@@ -379,11 +374,12 @@ static const char *find_value_end(const char *at, bool braced, bool listed)
     return at;
 }
 
-static bool read_macro(const struct word *line, const char *name, struct hn_code_value *value)
+static bool read_macro(const struct hn_code_text *line, const char *name,
+                       struct hn_code_text *value)
 {
     const char *end = line->text + line->length;
     const char *found = hn_code_directive(line->text, end, "define");
-    const struct word macro = {found, found != NULL ? hn_word_length(found) : 0};
+    const struct hn_code_text macro = {found, found != NULL ? hn_word_length(found) : 0};
     if (!equals(&macro, name) || found[macro.length] == '(')
         return false;
     set_value(found + macro.length, end, value);
@@ -391,12 +387,12 @@ static bool read_macro(const struct word *line, const char *name, struct hn_code
 }
 
 bool hn_code_next_value(const char **at, const char *name, bool is_macro,
-                        struct hn_code_value *value)
+                        struct hn_code_text *value)
 {
     bool is_constant = false, listed = false, of_template = false;
     int depth = 0;
     while (**at != '\0') {
-        struct word token;
+        struct hn_code_text token;
         enum hn_code kind = next_token(at, &token);
         const char mark = *token.text, *next = skip_blanks(*at);
         if (mark == '#' && is_macro && read_macro(&token, name, value))
@@ -426,7 +422,7 @@ bool hn_code_next_value(const char **at, const char *name, bool is_macro,
 
 /* What a kernel's parameters are. */
 
-static void append_word(char *text, size_t size, const struct word *word)
+static void append_word(char *text, size_t size, const struct hn_code_text *word)
 {
     size_t length = strlen(text), blank = length > 0;
     if (length + blank + word->length >= size)
@@ -437,7 +433,7 @@ static void append_word(char *text, size_t size, const struct word *word)
     text[length + word->length] = '\0';
 }
 
-static bool is_qualifier(const struct word *word)
+static bool is_qualifier(const struct hn_code_text *word)
 {
     static const char *const words[] = {
         "const", "volatile", "__restrict__",      "__restrict", "restrict", "struct",
@@ -450,7 +446,7 @@ static bool is_qualifier(const struct word *word)
 
 /* "const float *__restrict__ x": the last word is the name, what stands before without qualifiers
  * the type. */
-static void read_parameter(const struct word *words, size_t count,
+static void read_parameter(const struct hn_code_text *words, size_t count,
                            struct hn_declared_parameter *parameter)
 {
     size_t name = SIZE_MAX, types = 0;
@@ -462,11 +458,12 @@ static void read_parameter(const struct word *words, size_t count,
     }
     name = types > 1 ? name : SIZE_MAX;
     for (size_t i = 0; i < count; i++) {
-        const struct word *word = &words[i];
+        const struct hn_code_text *word = &words[i];
         parameter->constant = parameter->constant || (equals(word, "const") && !parameter->pointer);
         parameter->pointer = parameter->pointer || equals(word, "*") || equals(word, "[");
         if (equals(word, "[")) {
-            append_word(parameter->spelled, sizeof parameter->spelled, &(struct word){"*", 1});
+            append_word(parameter->spelled, sizeof parameter->spelled,
+                        &(struct hn_code_text){"*", 1});
             break;
         }
         if (i == name)
@@ -482,12 +479,12 @@ static void read_parameter(const struct word *words, size_t count,
 /* The list behind its opening bracket. False: directives are in it, or more than can be told. */
 static bool read_list(const char **at, struct hn_declared *declared)
 {
-    struct word words[32];
+    struct hn_code_text words[32];
     size_t count = 0;
     bool given = false;
     int depth = 0;
     declared->count = 0;
-    for (struct word word = next_word(at); word.length > 0; word = next_word(at)) {
+    for (struct hn_code_text word = next_word(at); word.length > 0; word = next_word(at)) {
         bool ends = equals(&word, ")") && depth == 0;
         if (equals(&word, "#"))
             return false;
@@ -517,14 +514,14 @@ bool hn_declared_find(const char *source, const char *name, size_t name_length,
 {
     const char *at = source;
     bool found = false;
-    for (struct word word = next_word(&at); word.length > 0; word = next_word(&at)) {
+    for (struct hn_code_text word = next_word(&at); word.length > 0; word = next_word(&at)) {
         if (!equals(&word, "__global__"))
             continue;
         /* Attributes with brackets of their own are passed over. */
         for (word = next_word(&at); word.length > 0 && strchr(";{}", word.text[0]) == NULL;
              word = next_word(&at)) {
             const char *open = at;
-            struct word next = next_word(&open);
+            struct hn_code_text next = next_word(&open);
             if (!equals(&next, "(") || !hn_is_word_char(word.text[0]))
                 continue;
             at = open;

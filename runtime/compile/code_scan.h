@@ -16,6 +16,12 @@ enum hn_code { HN_CODE_OTHER, HN_CODE_WORD, HN_CODE_NUMBER, HN_CODE_LITERAL, HN_
  * or character that is not closed (HN_CODE_OPEN) ends with its line, such a comment with the text. */
 const char *hn_code_behind(const char *at, enum hn_code *kind);
 
+/* A piece of a source. */
+struct hn_code_text {
+    const char *text;
+    size_t length;
+};
+
 /* The next line that begins outside of comments and of a line that goes on; *number, which may count lines, goes up by those passed. */
 const char *hn_code_next_line(const char *line, int *number);
 
@@ -52,11 +58,7 @@ size_t hn_kernel_templates_append(const char *source, const char *name, struct h
 
 /* The next declaration of a name behind *at, which is moved behind it: `#define NAME value`, or outside of parentheses
  * and templates' lists `constexpr int NAME = value` or NAME{value}, const and enumerators too. False: there is none. */
-struct hn_code_value {
-    const char *text;
-    size_t length;
-};
-bool hn_code_next_value(const char **at, const char *name, bool is_macro, struct hn_code_value *value);
+bool hn_code_next_value(const char **at, const char *name, bool is_macro, struct hn_code_text *value);
 
 /* Whether a C++ template of the source has a parameter of that name. */
 bool hn_template_parameter_is_declared(const char *source, const char *name);

@@ -333,21 +333,18 @@ struct macro {
     int number;
 };
 
-/* Of the name, which ends at the first byte that cannot belong to one. */
+/* Of the name that begins there. */
 static bool find_macro(const char *text, const char *name, struct macro *macro)
 {
-    const char *end = strstr(text, template_start);
-    size_t name_length = strcspn(name, " \t\r\n\"(/");
+    static const char define[] = "#define ";
+    size_t length = hn_word_length(name);
     *macro = (struct macro){.line = text, .number = 1};
-    while (end != NULL && name_length > 0 && macro->line < end) {
-        static const char define[] = "#define ";
+    for (; strncmp(macro->line, define, strlen(define)) == 0; macro->number++) {
         const char *defined = macro->line + strlen(define);
         macro->length = strcspn(macro->line, "\n");
-        if (strncmp(macro->line, define, strlen(define)) == 0 &&
-            strncmp(defined, name, name_length) == 0 && defined[name_length] == ' ')
+        if (length > 0 && strncmp(defined, name, length) == 0 && defined[length] == ' ')
             return true;
         macro->line += macro->length + 1;
-        macro->number++;
     }
     return false;
 }
@@ -356,7 +353,7 @@ static char *describe(const char *place, size_t place_length, const char *what, 
                       const struct macro *macro)
 {
     char *message = NULL;
-    int name_length = (int)strcspn(name, " \t\r\n\"(/");
+    int name_length = (int)hn_word_length(name);
     int length = asprintf(
         &message,
         "%.*s: error: macro '%.*s' is %s, but line %d of the prelude has '%.*s', which so has no "

@@ -160,7 +160,7 @@ static char *replace_value(const struct hn_plan *plan, const struct hn_override 
     const bool is_macro = override->of == HN_OVERRIDE_DEFINE;
     const char *at = body;
     struct hn_text text = {0};
-    struct hn_code_value value;
+    struct hn_code_text value;
     size_t count = 0;
     for (; hn_code_next_value(&at, override->name, is_macro, &value); count++) {
         const char *end = value.text + value.length;
@@ -486,8 +486,8 @@ static bool begins_line(const char *text, const char *at)
  * where no such group begins. */
 static const char *pass_defaults(struct prelude *prelude, const char *text, const char *at)
 {
-    enum hn_code kind;
     size_t depth = 1, i = 0;
+    int number = 0;
     const char *name = hn_code_directive(at, at + strlen(at), "ifndef");
     while (name != NULL && i < prelude->count &&
            (prelude->lines[i].name_length != hn_word_length(name) ||
@@ -496,11 +496,10 @@ static const char *pass_defaults(struct prelude *prelude, const char *text, cons
     if (name == NULL || i == prelude->count || prelude->undefines || !begins_line(text, at))
         return at;
     prelude->lines[i].asked = true;
-    for (at = name; *at != '\0' && depth > 0; at = hn_code_behind(at, &kind)) {
-        const char *end = at + strlen(at);
-        if (*at != '#')
-            continue;
-        if (!begins_line(text, at) || (depth == 1 && hn_code_directive(at, end, "el") != NULL))
+    for (at = hn_code_next_line(name, &number); *at != '\0' && depth > 0;
+         at = hn_code_next_line(at, &number)) {
+        const char *end = at + strcspn(at, "\n");
+        if (depth == 1 && hn_code_directive(at, end, "el") != NULL)
             break;
         depth += hn_code_directive(at, end, "if") != NULL;
         depth -= hn_code_directive(at, end, "endif") != NULL;

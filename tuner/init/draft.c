@@ -167,7 +167,7 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
     const struct hn_unit *unit = draft->unit;
     const char *name = meaning->name, *next = unit->text;
     bool refused = hn_is_like(name, "fact");
-    struct hn_code_value value;
+    struct hn_code_text value;
     bool once =
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&

@@ -368,7 +368,7 @@ static void advise(const struct hn_task *task, struct hn_image *image)
     }
     for (size_t i = 0; i < plan->parameter_count && declares && text.length == 0; i++) {
         const char *name = plan->parameters[i], *at = task->template.files->text;
-        struct hn_code_value value;
+        struct hn_code_text value;
         bool overrides = false;
         for (size_t n = 0; n < plan->override_count; n++)
             overrides = overrides || strcmp(plan->overrides[n].name, name) == 0;
