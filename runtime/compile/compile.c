@@ -399,11 +399,12 @@ static char *find_second_define(const char *text, const char *log)
     return NULL;
 }
 
-/* Outside of conditions, but for an #ifdef of what the prelude defines, which holds. */
+/* Outside of conditions, but for one alone that holds: an #ifdef of what the prelude defines. */
 static char *find_undef(const char *name, const char *text)
 {
     const char *line = strstr(text, template_start);
-    int depth = 0, holding = 0, number = 1;
+    int depth = 0, number = 1;
+    bool holds = false;
     line = line == NULL ? "" : line + strlen(template_start);
     for (; *line != '\0'; line = hn_code_next_line(line, &number)) {
         struct macro macro;
@@ -411,17 +412,12 @@ static char *find_undef(const char *name, const char *text)
         const char *end = line + strcspn(line, "\n");
         const char *asked = hn_code_directive(line, end, "ifdef");
         const char *undefined = hn_code_directive(line, end, "undef");
-        if (depth == 0 && asked != NULL && find_macro(text, asked, &macro))
-            holding++;
-        else if (hn_code_directive(line, end, "if") != NULL)
-            depth++;
-        else if (hn_code_directive(line, end, "endif") != NULL)
-            *(depth > 0 ? &depth : &holding) -= 1;
-        if (depth == 0 && holding > 0 && hn_code_directive(line, end, "el") != NULL) {
-            holding--;
-            depth = 1;
-        }
-        if (undefined == NULL || depth != 0 || !find_macro(text, undefined, &macro))
+        bool opens = hn_code_directive(line, end, "if") != NULL; /* and #ifdef, #ifndef */
+        bool closes = hn_code_directive(line, end, "endif") != NULL;
+        depth += opens - closes;
+        if (opens || closes || hn_code_directive(line, end, "el") != NULL)
+            holds = depth == 1 && asked != NULL && find_macro(text, asked, &macro);
+        if (undefined == NULL || depth > holds || !find_macro(text, undefined, &macro))
             continue;
         snprintf(place, sizeof place, "%.500s(%d)", name, number);
         return describe(place, strlen(place), "undefined", undefined, &macro);

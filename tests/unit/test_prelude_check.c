@@ -37,10 +37,9 @@ TEST(an_undef_is_an_error)
            "BLOCK 128', which so has no effect; take it out, write it "
            "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
            "replace its value");
-    expect(PRELUDE
-           "#ifdef SIZE\n#ifdef BLOCK\n#undef BLOCK\n#endif\n#endif\n#define BLOCK 64\n" KERNEL,
+    expect(PRELUDE "#if 0\n#endif\n#ifdef BLOCK\n#undef BLOCK\n#endif\n#define BLOCK 64\n" KERNEL,
            NULL,
-           "/t/k.cu(3): error: macro 'BLOCK' is undefined, but line 2 of the prelude has '#define "
+           "/t/k.cu(4): error: macro 'BLOCK' is undefined, but line 2 of the prelude has '#define "
            "BLOCK 128', which so has no effect; take it out, write it "
            "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the config "
            "replace its value");
