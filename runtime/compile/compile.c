@@ -140,7 +140,8 @@ static void unpack_headers(const struct hn_nvrtc *nvrtc, const struct hn_source 
     hn_text_finish(&path);
 }
 
-/* The command line: Hone's own options first, so that the config's come last and win. */
+/* The command line: Hone's own options first, so that the config's come last and win. But no option
+ * turns off warnings: they tell of macros that are defined again, and of code that is refused. */
 static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
                        const char *architecture, nvrtcProgram program, struct hn_image *image,
                        struct hn_error *err)
@@ -151,7 +152,7 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *sou
                                "--modify-stack-limit=false", "--std=c++17"};
     const char *const folders[] = {nvrtc->include_dir, nvrtc->cccl_dir, bundled, bundled};
     size_t count = sizeof own / sizeof *own;
-    const char **options = hn_allocate(count + 4 + source->option_count, sizeof *options, err);
+    const char **options = hn_allocate(count + 5 + source->option_count, sizeof *options, err);
     if (options == NULL)
         return NVRTC_SUCCESS;
     memcpy(options, own, sizeof own);
@@ -162,7 +163,9 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *sou
         count += *folders[i] != '\0';
     }
     for (size_t i = 0; i < source->option_count; i++)
-        options[count++] = source->options[i];
+        if (hn_option_value(source->options[i], "disable-warnings") == NULL)
+            options[count++] = source->options[i];
+    options[count++] = "--diag-warn=47";
     double start = hn_now_ms();
     nvrtcResult result = nvrtc->p_nvrtcCompileProgram(program, (int)count, options);
     image->compile_ms = hn_now_ms() - start;
@@ -371,6 +374,7 @@ static const char *defined_twice(const char *line, size_t length, size_t *place)
     static const struct {
         const char *before, *behind;
     } forms[] = {{": warning #47-D: incompatible redefinition of macro \"", "(declared at"},
+                 {": warning: incompatible redefinition of macro \"", "(declared at"},
                  {": warning: \"", "\" redefined"}};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const char *found = memmem(line, length, forms[i].before, strlen(forms[i].before));

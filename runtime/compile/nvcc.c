@@ -194,7 +194,8 @@ static void add_options(const struct hn_source *source, const char *architecture
     for (size_t i = 0; i < source->option_count; i++) {
         const char *option = source->options[i];
         if (hn_option_value(option, "define-macro") != NULL ||
-            hn_option_value(option, "undefine-macro") != NULL)
+            hn_option_value(option, "undefine-macro") != NULL ||
+            hn_option_value(option, "disable-warnings") != NULL)
             continue;
         check_shell("option", option, err);
         add(call, option);

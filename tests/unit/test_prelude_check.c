@@ -28,6 +28,18 @@ TEST(a_second_define_is_an_error)
            "replace its value");
 }
 
+/* Warnings tell of it, which options cannot turn off. */
+TEST(a_second_define_is_an_error_without_warnings_too)
+{
+    static const char *const options[] = {"-w", "--diag-suppress=47", "--no-display-error-number"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        expect(PRELUDE "#if SIZE > 1\n#define BLOCK 12\n#endif\n" KERNEL, options[i],
+               "/t/k.cu(2): error: macro 'BLOCK' is defined again, but line 2 of the prelude has "
+               "'#define BLOCK 128', which so has no effect; take it out, write it "
+               "between #ifndef BLOCK and #endif, or have 'override: {BLOCK: define}' in the "
+               "config replace its value");
+}
+
 TEST(an_undef_is_an_error)
 {
     expect(PRELUDE
