@@ -720,51 +720,33 @@ static unsigned warning_of(const char *line)
     return 0;
 }
 
-static const char compiling[] = "Compiling entry function '";
-
-static bool is_entry(const char *name, const char *const *entries, size_t entry_count)
-{
-    size_t length = strcspn(name, "'");
-    for (size_t i = 0; i < entry_count; i++)
-        if (strlen(entries[i]) == length && strncmp(entries[i], name, length) == 0)
-            return true;
-    return false;
-}
-
-/* Whether a line is of a kernel that nobody asked for. */
-static bool is_of_another(const char *log, const char *line, const char *const *entries,
-                          size_t entry_count)
-{
-    static const char mark[] = "function '";
-    char heading[600];
-    const char *name = strstr(line, mark);
-    if (name == NULL)
-        return false;
-    name += sizeof mark - 1;
-    size_t length = strcspn(name, "'");
-    snprintf(heading, sizeof heading, "%s%.*s'", compiling, (int)(length < 500 ? length : 500),
-             name);
-    return strstr(log, heading) != NULL && !is_entry(name, entries, entry_count);
-}
-
 void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry_count,
                        struct hn_resources *resources)
 {
+    static const char compiling[] = "Compiling entry function '", mark[] = "function '";
     bool ours = false;
     const char *start, *next = log != NULL ? log : "";
     size_t length;
     while (hn_text_line(&next, &start, &length)) {
+        char heading[600] = "";
         char *line = strndup(start, length);
         if (line == NULL)
             return;
-        const char *name = strstr(line, compiling);
         unsigned warning = warning_of(line);
-        if (name != NULL)
-            ours = is_entry(name + sizeof compiling - 1, entries, entry_count);
-        else if (warning != 0 && !is_of_another(log, line, entries, entry_count))
-            resources->warnings |= warning;
+        char *name = strstr(line, mark);
+        if (name != NULL) {
+            name += sizeof mark - 1;
+            name[strcspn(name, "'")] = '\0';
+            snprintf(heading, sizeof heading, "%s%.500s'", compiling, name);
+        }
+        bool asked = name != NULL && hn_text_is_among(name, entries, entry_count);
+        if (strstr(line, compiling) != NULL)
+            ours = asked;
         else if (warning == 0 && ours)
             read_spill_line(line, resources);
+        /* It may be of another kernel, which nobody asked for. */
+        else if (name == NULL || asked || strstr(log, heading) == NULL)
+            resources->warnings |= warning;
         free(line);
     }
     if (resources->spill_store_bytes > 0 || resources->spill_load_bytes > 0)
