@@ -327,9 +327,6 @@ static char *describe_nvrtc_error(const struct hn_nvrtc *nvrtc, const char *log)
     return message;
 }
 
-/* What ends the prelude. */
-static const char template_start[] = "#line 1\n";
-
 struct macro {
     const char *line; /* "#define NAME 16" in the prelude */
     size_t length;
@@ -406,10 +403,10 @@ static char *find_second_define(const char *text, const char *log)
 /* Outside of conditions, but for one alone that holds: an #ifdef of what the prelude defines. */
 static char *find_undef(const char *name, const char *text)
 {
-    const char *line = strstr(text, template_start);
+    const char *line = strstr(text, HN_TEMPLATE_START);
     int depth = 0, number = 1;
     bool holds = false;
-    line = line == NULL ? "" : line + strlen(template_start);
+    line = line == NULL ? "" : line + strlen(HN_TEMPLATE_START);
     for (; *line != '\0'; line = hn_code_next_line(line, &number)) {
         struct macro macro;
         char place[600];

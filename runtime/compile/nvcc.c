@@ -296,7 +296,6 @@ static void write_file(const struct hn_scratch *scratch, const char *name, struc
 static void write_program(const struct hn_source *source, const struct hn_scratch *scratch,
                           struct hn_error *err)
 {
-    static const char template_start[] = "#line 1\n";
     for (size_t i = 1; i < source->template->file_count && !hn_failed(err); i++) {
         const struct hn_text_file *include = &source->template->files[i];
         struct hn_text text = {0};
@@ -310,7 +309,7 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
     if (hn_failed(err))
         return;
     /* The template with what -D and -U say in front and markers of name expressions behind. */
-    const char *template = strstr(source->text, template_start);
+    const char *template = strstr(source->text, HN_TEMPLATE_START);
     struct hn_text text = {0};
     hn_text_append(&text, "#define HONE_PRAGMA_TEXT(...) _Pragma(#__VA_ARGS__)\n"
                           "#define HONE_PRAGMA(...) HONE_PRAGMA_TEXT(__VA_ARGS__)\n");
@@ -321,7 +320,7 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
     if (template != NULL)
         hn_text_append_bytes(&text, source->text, (size_t)(template - source->text));
     append_line(&text, 1, source->template->files->name);
-    append_source(source, template != NULL ? template + strlen(template_start) : source->text,
+    append_source(source, template != NULL ? template + strlen(HN_TEMPLATE_START) : source->text,
                   &text);
     for (size_t i = 0; i < source->entry_count; i++) {
         if (!hn_text_is_word(source->entries[i]))

@@ -349,7 +349,7 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
                                  .entries = hn_allocate(plan->step_count + 1, sizeof(char *), err),
                                  .options = hn_allocate(plan->option_count, sizeof(char *), err)};
     append_prelude(scope, &text, err);
-    hn_text_append(&text, "#line 1\n");
+    hn_text_append(&text, HN_TEMPLATE_START);
     /* Who asks for entries and options alone has no text. */
     const char *whole = template->files->text;
     char *body = scope->entry == NULL && *whole != '\0'

@@ -6,7 +6,9 @@
 #include "runtime/compile/template.h"
 #include "runtime/plan/plan.h"
 
-/* A program to compile: the prelude of #defines, `#line 1`, the template's text. Owns all but the template, which it
+#define HN_TEMPLATE_START "#line 1\n"
+
+/* A program to compile: the prelude of #defines, HN_TEMPLATE_START, the template's text. Owns all but the template, which it
  * borrows (for its path and includes). */
 struct hn_source {
     const struct hn_template *template;
