@@ -180,6 +180,12 @@ class Launches(double.Case):
         self.assertIn("hone: the default point, which is the reference, does not compile: ",
                       self.hone("tune", self.config, "--quiet", expect=1).stderr)
 
+    def test_a_default_point_that_crashes(self):
+        text = re.sub("\nreference: .*", "", self.config.read_text())
+        self.config.write_text(text.replace("FAULT: [0]", "FAULT: [0, 9]").replace("FAULT: 0}", "FAULT: 9}"))
+        self.assertRegex(self.hone("tune", self.config, "--quiet", expect=1).stderr,
+                         r"^hone: the GPU worker died twice while it was set up \('reference'\): killed by signal")
+
     def test_a_default_point_that_nobody_agrees_with(self):
         text = self.config.read_text()
         text = re.sub("reference: .*", "constraints: [FAULT == 0 or ITEMS == 1]", text).replace("FAULT: 0}", "FAULT: 4}")

@@ -60,11 +60,6 @@ struct hn_compile_workers {
     struct hn_error failure; /* why it came to an end, for the others */
 };
 
-static struct hn_jobs *bucket_of(struct hn_compile_queue *queue, const struct hn_hash *key)
-{
-    return &queue->buckets[hn_hash_number(key->hex, sizeof key->hex) % HN_QUEUE_BUCKETS];
-}
-
 static void drop_want(struct hn_wants *wants, struct hn_want *want)
 {
     TAILQ_REMOVE(wants, want, next);
@@ -129,7 +124,8 @@ static void compile_queue_ask(const struct hn_want *asked, const struct hn_hash 
                               struct hn_message *request, double timeout_ms, bool kept)
 {
     struct hn_compile_queue *queue = asked->client->queue;
-    struct hn_jobs *bucket = bucket_of(queue, key);
+    const size_t number = hn_hash_number(key->hex, sizeof key->hex);
+    struct hn_jobs *bucket = &queue->buckets[number % HN_QUEUE_BUCKETS];
     struct hn_job *job = LIST_FIRST(bucket);
     while (job != NULL && strcmp(job->key.hex, key->hex) != 0)
         job = LIST_NEXT(job, same);

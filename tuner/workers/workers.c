@@ -230,12 +230,14 @@ static void take_death(struct hn_card *card, struct hn_gpu_result *result, struc
     char end[512];
     bool in_request = card->waiting && !is_setting_up(card);
     bool in_setup = card->waiting && !in_request;
+    const char *step = in_setup ? hn_message_type(current(card)) : "";
     hn_process_describe_end(&card->process, drop_worker(card), end, sizeof end);
     /* The request in hand is no reason why a host is lost. */
     if (card->process.lost) {
         card->attempts -= in_request;
     } else if (in_setup && ++card->setup_deaths >= setup_deaths_most) {
-        hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up: %s", end);
+        hn_fail(err, HN_ERUN, "the GPU worker died twice while it was set up ('%s'): %s", step,
+                end);
     } else if (in_request && card->attempts >= 2) {
         snprintf(result->text, sizeof result->text, "the GPU worker died twice: %s", end);
         end_request(card, result, HN_GPU_CRASH);
@@ -338,11 +340,12 @@ static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, st
         card->process.seen_ms - card->process.since_ms <
             (in_setup ? setup_limit_ms : card->request_limit_ms))
         return;
+    if (in_setup)
+        hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s ('%s' does not end)",
+                setup_limit_ms / 1e3, hn_message_type(current(card)));
     drop_worker(card);
-    if (in_setup) {
-        hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s", setup_limit_ms / 1e3);
+    if (in_setup)
         return;
-    }
     snprintf(result->text, sizeof result->text,
              "still running after %g s (--run-timeout); its worker was killed",
              card->request_limit_ms / 1e3);
