@@ -118,8 +118,9 @@ class Usage(hone.Case):
                          "--look-ahead", wrong)
         self.misused("--seed: found '-1', expected a whole number from 0", "tune", "a.yaml", "--seed=-1")
         self.misused("--regime: found 'hot', expected cold, warm, stream, graph or graph10", "tune", "a.yaml", "--regime", "hot")
-        self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "run", "a.yaml", "--run-timeout",
+        self.misused("--run-timeout: found 'soon', expected seconds, more than 0", "tune", "a.yaml", "--run-timeout",
                      "soon")
+        self.misused("unrecognized option '--run-timeout'", "run", "a.yaml", "--run-timeout", "5")
         self.misused("--format: found 'jsn', expected header, json, source, cubin, cubin-header or patch; nearest "
                      "is 'json'", "export", "saxpy", "--format", "jsn")
         self.misused("--prefix: found 'a-b', expected a C identifier", "export", "saxpy", "--prefix", "a-b")

@@ -149,7 +149,7 @@ static const struct row {
      "Only this regime (default cold)"},
     {"regime", 0, HN_REGIMES, &regime, AT(regime), OWN, HN_EXPORT,
      "Only results of this regime (default: cold where there is a choice)"},
-    {"run-timeout", 0, "SECONDS", &seconds, AT(run_timeout_s), DEVICE, WITH_DEVICE,
+    {"run-timeout", 0, "SECONDS", &seconds, AT(run_timeout_s), DEVICE, HN_TUNE | HN_REPLAY,
      "Limit for running one variant (default 10)"},
     {"workers", 0, "WHERE", &text, AT(workers), DEVICE, WITH_WORKERS,
      "Where to compile and to measure: 'local: gpus=all', a file that lists hosts, slurm, or "
