@@ -57,4 +57,7 @@ static inline bool hn_wants_truth(enum hn_operator code, int operand, bool of_it
 /* An expression of its own of the operations that `root` needs; it borrows the texts. NULL: out of memory. */
 struct hn_expression *hn_expression_part(const struct hn_expression *whole, int root);
 
+/* helpers.h.in: functions in C, each ended by a line with nothing but its brace. */
+extern const char hn_expression_helpers[];
+
 #endif
