@@ -66,6 +66,10 @@ class FollowUp(double.Case):
                   "--regime warm --cache 'the cache'\\''s/tuned results.db'")
         self.assertIn("HONE_SCALE_TUNED_n 4096", (self.folder / "scale_tuned.h").read_text())
 
+    def test_after_a_command_that_is_long(self):
+        self.tune(*["-s", "BLOCK=128,256"] * 150)
+        self.runs(f"hone explain 'my scale.yaml' -p n=4096 {'-s BLOCK=128,256 ' * 150}--regime warm --cache 'the cache'\\''s/tuned results.db'")
+
     def test_what_an_explanation_advises(self):
         self.tune("-s", "BLOCK=128,256", "--quiet")
         self.hone("explain", self.config, "-p", "n=4096", "--regime", "warm", "--cache", CACHE)

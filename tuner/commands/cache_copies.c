@@ -762,13 +762,12 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
         if (merges)
             json_object_set_new(json, "conflicts", pairs_to_json(&pairs, conflicts));
         if (!options->json) {
-            char line[HN_FOLLOW_UP_SIZE];
             bool lacks_code = merged->rules > 0 && merged->images == 0;
             json_object_update_new(
                 json,
                 json_pack("{sb sb sI ss*}", "rules", merged->rules > 0, "quiet", options->quiet,
                           "left_images", (json_int_t)imported.left_images, "compile",
-                          lacks_code ? hn_follow_up(options, "cache compile", NULL, line) : NULL));
+                          lacks_code ? hn_follow_up(options, "cache compile", NULL) : NULL));
             hn_render(json, taken_views, stdout);
         }
         json_array_append_new(files, json);

@@ -56,6 +56,7 @@ enum { HN_OPTION_ROWS = 96 };
 struct hn_options {
     bool given[HN_OPTION_ROWS]; /* by row */
     const struct hn_command *of;
+    struct hn_blocks *memory;   /* of what is made of them */
     struct hn_texts arguments;  /* those that are no options */
 
     struct hn_bindings problem;   /* -p */
@@ -252,10 +253,8 @@ struct hn_family_options hn_family_of(const struct hn_given *given, struct hn_er
 
 /* A command ("tune") that is printed for the user to run next, on a config or kernel (may be NULL). It runs as it is
  * printed: it is quoted for a shell, and has of the options that this command was given those that the other takes,
- * too. Returns line. */
-enum { HN_FOLLOW_UP_SIZE = 2048 };
-const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
-                         char line[HN_FOLLOW_UP_SIZE]);
+ * too. Lives as long as the options. */
+const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject);
 
 /* The verdict of `hone replay` on a time. */
 enum hn_replay_verdict {

@@ -67,7 +67,6 @@ void hn_cache_filter(const struct hn_given *given, bool measured, struct hn_tune
 void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn_tuned_list *list,
                      struct hn_error *err)
 {
-    char line[HN_FOLLOW_UP_SIZE];
     *list = (struct hn_tuned_list){.items = NULL};
     if (hn_failed(err))
         return;
@@ -81,7 +80,7 @@ void hn_cache_select(const struct hn_given *given, const char *kernel, struct hn
     if (count > 0)
         hn_fail(err, HN_ENOTFOUND, "none of the tunings%s%s%s fits; `%s` shows them",
                 kernel == NULL ? "" : " of '", kernel == NULL ? "" : kernel,
-                kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL, line));
+                kernel == NULL ? "" : "'", hn_follow_up(given->options, "cache list", NULL));
     else
         hn_store_fail_missing(given->store, kernel, err);
 }

@@ -132,7 +132,6 @@ static void show(struct explain *explain, const struct hn_task *task,
     options.problem = *task->problem;
     options.restrictions.count = 0;
     options.allow_run = task->config->run != NULL;
-    char lines[4][HN_FOLLOW_UP_SIZE];
     const struct hn_explain_input input = {
         .task = task,
         .records = records,
@@ -142,10 +141,10 @@ static void show(struct explain *explain, const struct hn_task *task,
                                                        &tuned->version),
         .origin = tuned->origin,
         .config = given->path,
-        .tune = hn_follow_up(&options, "tune", given->path, lines[0]),
-        .explain = hn_follow_up(&options, "explain", given->path, lines[1]),
-        .run = hn_follow_up(&options, "run", given->path, lines[2]),
-        .measure = hn_follow_up(&options, "device --measure", NULL, lines[3]),
+        .tune = hn_follow_up(&options, "tune", given->path),
+        .explain = hn_follow_up(&options, "explain", given->path),
+        .run = hn_follow_up(&options, "run", given->path),
+        .measure = hn_follow_up(&options, "device --measure", NULL),
         .compiler = &compiler,
     };
     json_t *document = hn_explain(&input);
@@ -186,7 +185,6 @@ static void run(struct hn_given *given, struct hn_error *err)
     const struct hn_config *config = given->config;
     struct explain explain = {.given = given};
     struct hn_error ignored = {.status = HN_OK};
-    char lines[2][HN_FOLLOW_UP_SIZE];
     /* A recording can be explained without a cache; its roofs are in one, if anywhere. */
     hn_open_cache(given, options->search.counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
                   options->simulate != NULL ? &ignored : err);
@@ -215,8 +213,8 @@ static void run(struct hn_given *given, struct hn_error *err)
                 "the cache holds no valid result of %s for %s; `%s` makes one, and `%s` shows what "
                 "there is",
                 config->plan->kernel, config->problem_count > 1 ? "these problems" : "this problem",
-                hn_follow_up(options, "tune", given->path, lines[0]),
-                hn_follow_up(options, "cache list", NULL, lines[1]));
+                hn_follow_up(options, "tune", given->path),
+                hn_follow_up(options, "cache list", NULL));
     hn_show_results(given, err);
     if (!hn_failed(err) && explain.explained == 0)
         hn_fail(err, HN_ENOTFOUND, "no point of the space was measured in full");

@@ -26,12 +26,10 @@ static void check_kernel(const struct hn_options *options, struct hn_error *err)
     struct hn_config *config = NULL;
     struct hn_error ignored;
     const char *path = options->arguments.items[0];
-    char line[HN_FOLLOW_UP_SIZE];
     if (access(path, R_OK) != 0 || hn_config_load(path, NULL, &config, &ignored) != HN_OK)
         return;
     hn_fail(err, HN_EUSAGE, "export takes the kernel's name, and '%s' is the config of '%s': `%s`",
-            path, config->plan->kernel,
-            hn_follow_up(options, "export", config->plan->kernel, line));
+            path, config->plan->kernel, hn_follow_up(options, "export", config->plan->kernel));
     hn_config_destroy(config);
 }
 
@@ -58,15 +56,13 @@ static const struct hn_view written_views[] = {
 
 static json_t *written_to_json(const struct hn_options *options, const struct hn_export *export)
 {
-    char line[HN_FOLLOW_UP_SIZE];
     bool declares = export->plan != NULL && export->plan->override_count > 0;
     struct hn_text loss = {0};
     if (export->rule != NULL)
         hn_rule_append_loss(&loss, export->rule);
     json_t *json = hn_needed(json_pack(
-        "{ss ss* so so ss ss sb sb so*}", "export",
-        hn_follow_up(options, "export", export->kernel, line), "declares",
-        declares ? basename(export->plan->template_path) : NULL, "output",
+        "{ss ss* so so ss ss sb sb so*}", "export", hn_follow_up(options, "export", export->kernel),
+        "declares", declares ? basename(export->plan->template_path) : NULL, "output",
         hn_string_to_json(options->output), "file", hn_string_to_json(basename(options->output)),
         "upper", export->upper, "lower", export->lower, "json",
         kind_of(options) == HN_EXPORT_JSON || options->template != NULL, "header",

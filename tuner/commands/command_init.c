@@ -61,7 +61,6 @@ static void write_config(const struct init *init, char *text, struct hn_error *e
 {
     struct hn_config *config = NULL;
     struct hn_error wrong;
-    char line[HN_FOLLOW_UP_SIZE];
     const char *next = init->capture != NULL ? "tune" : "space";
     bool file = strcmp(init->output, "-") != 0;
     if (!hn_failed(err) && !file)
@@ -74,7 +73,7 @@ static void write_config(const struct init *init, char *text, struct hn_error *e
              !init->options->quiet)
         printf("wrote %s\nnext: %s`%s`\n", init->output,
                init->capture != NULL ? "" : "look at its lines marked TODO, then ",
-               hn_follow_up(init->options, next, init->output, line));
+               hn_follow_up(init->options, next, init->output));
     if (file && !hn_failed(err) && hn_config_load(init->output, NULL, &config, &wrong) != HN_OK)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
     hn_config_destroy(config);

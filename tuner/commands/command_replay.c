@@ -290,7 +290,6 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     struct hn_task task;
     struct hn_tuned restricted;
     struct best best = {.count = 0};
-    char line[HN_FOLLOW_UP_SIZE];
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
                      &task, err) != HN_OK)
         return;
@@ -310,7 +309,7 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
         char *text = hn_needed(hn_bindings_text(task.problem));
         hn_fail(err, HN_ENOTFOUND, "the cache holds no tuned %s for %s (%s); `%s` makes one",
                 task.plan->kernel, text[0] != '\0' ? text : "this problem", task.identity.regime,
-                hn_follow_up(options, "tune", given->path, line));
+                hn_follow_up(options, "tune", given->path));
         free(text);
     }
     hn_records_free(&best.records);
@@ -480,7 +479,6 @@ static void replay_all(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     struct replay_all replay = {.given = given};
-    char line[HN_FOLLOW_UP_SIZE];
     /* beside the points: default point, reference, support kernels */
     open_all(given, HN_STORE_WRITE, BEST_COUNT + 3, err);
     for (size_t i = 0; !hn_failed(err) && i < options->arguments.count; i++)
@@ -496,7 +494,7 @@ static void replay_all(struct hn_given *given, struct hn_error *err)
         hn_fail(err, HN_ERUN,
                 "there is nothing to replay: the cache has no tuning of these configs that was "
                 "measured on this device; `%s` shows what it has, `hone tune CONFIG` makes one",
-                hn_follow_up(options, "cache list", NULL, line));
+                hn_follow_up(options, "cache list", NULL));
     if (!hn_failed(err) && replay.lost > 0)
         hn_fail(err, HN_EREPLAY, "%zu tuning%s: none of the best points works any longer",
                 replay.lost, hn_plural(replay.lost));
@@ -529,7 +527,6 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
     bool holds = found->failed == 0 &&
                  (found->low <= promised->mean || found->loss.mean <= promised->mean + slowdown);
     struct hn_text promise = {0}, parts = {0};
-    char line[HN_FOLLOW_UP_SIZE];
     if (found->loss.sizes == 0 && found->failed == 0) {
         hn_fail(err, HN_ERUN,
                 "nothing could be measured: the family has no size that is not in the cache, or "
@@ -556,14 +553,14 @@ static void judge_family(struct hn_given *given, const struct hn_family_replay *
         hn_fail(err, HN_EREPLAY,
                 "the replay does not hold: what the rule chooses fails at %u of these sizes; `%s` "
                 "learns it again",
-                found->failed, hn_follow_up(given->options, "tune --family", given->path, line));
+                found->failed, hn_follow_up(given->options, "tune --family", given->path));
     else if (!hn_failed(err) && !holds)
         hn_fail(err, HN_EREPLAY,
                 "the replay does not hold: found %.1f%% slower than tuned in the mean, at least "
                 "%.1f%% by the spread of these sizes, expected the promised %.1f%% and at most "
                 "%g%% more; `%s` learns it again",
                 100 * found->loss.mean, 100 * found->low, 100 * promised->mean, 100 * slowdown,
-                hn_follow_up(given->options, "tune --family", given->path, line));
+                hn_follow_up(given->options, "tune --family", given->path));
 }
 
 /* --family: what a rule promises, held against searches at sizes that nobody has measured.

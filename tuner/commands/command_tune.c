@@ -514,7 +514,7 @@ static void print_next(const struct hn_given *given)
 {
     const struct hn_plan *plan = given->config->plan;
     struct hn_options options = *given->options;
-    char lines[2][HN_FOLLOW_UP_SIZE], file[512] = "--json";
+    char file[512] = "--json";
     if (options.capture != NULL && given->config->problem_count == 1)
         options.problem = given->config->problems[0];
     if (given->config->run == NULL)
@@ -522,9 +522,8 @@ static void print_next(const struct hn_given *given)
                  plan->override_count > 0 ? "--format patch -o %s.patch" : "-o %s_tuned.h",
                  plan->kernel);
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s %s\n      %s\n",
-                hn_follow_up(&options, "export", plan->kernel, lines[0]), file,
-                hn_follow_up(&options, "explain", given->path, lines[1]));
+        fprintf(stderr, "\nnext: %s %s\n      %s\n", hn_follow_up(&options, "export", plan->kernel),
+                file, hn_follow_up(&options, "explain", given->path));
 }
 
 static void tune_opened(struct hn_tune *tune, struct hn_error *err)

@@ -38,16 +38,15 @@ static enum hn_status find_device(void *context, struct hn_device *device, struc
 }
 
 /* That the path can be a config's: no source, nor the name of a kernel or config without place. */
-static void check_path(const char *path, struct hn_error *err)
+static void check_path(const struct hn_options *options, const char *path, struct hn_error *err)
 {
     static const char *const places[] = {"%s.yaml", "configs/%s", "configs/%s.yaml"};
     const char *ending = strrchr(path, '.');
     bool is_source = ending != NULL && (strcmp(ending, ".cu") == 0 || strcmp(ending, ".cuh") == 0);
     bool is_there = access(path, F_OK) == 0;
-    char line[HN_FOLLOW_UP_SIZE];
     if (is_there && is_source)
         hn_fail(err, HN_ECONFIG, "'%s' is a CUDA source: `%s` drafts a config for it", path,
-                hn_follow_up(&(struct hn_options){0}, "init", path, line));
+                hn_follow_up(options, "init", path));
     for (size_t i = 0; !is_there && !hn_failed(err) && i < sizeof places / sizeof places[0]; i++) {
         char other[256];
         if (snprintf(other, sizeof other, places[i], path) < (int)sizeof other &&
@@ -108,7 +107,7 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
     struct hn_config *config = NULL;
     if (hn_failed(err))
         return NULL;
-    check_path(path, err);
+    check_path(options, path, err);
     if (hn_failed(err) || hn_config_load(path, &use, &config, err) != HN_OK)
         return NULL;
     hn_config_take_problem(config, &options->problem, err);
@@ -334,8 +333,7 @@ static void append_cache(struct hn_text *text, const char *option, const char *p
     free(shown);
 }
 
-const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject,
-                         char line[HN_FOLLOW_UP_SIZE])
+const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject)
 {
     struct hn_text text = {0};
     unsigned takes = 0;
@@ -359,7 +357,5 @@ const char *hn_follow_up(const struct hn_options *options, const char *command, 
         append_cache(&text, " --cache ", options->cache);
         append_cache(&text, " --base ", options->base);
     }
-    snprintf(line, HN_FOLLOW_UP_SIZE, "%s", text.failed ? "" : text.data);
-    hn_text_finish(&text);
-    return line;
+    return hn_need_kept(options->memory, hn_text_take(&text));
 }
