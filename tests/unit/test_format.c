@@ -87,6 +87,14 @@ TEST(a_small_metric_has_three_digits)
     }
 }
 
+static void assert_merit(const struct hn_plan *plan, const struct hn_record *record,
+                         const char *text)
+{
+    json_t *merit = hn_merit_to_json(plan, record);
+    assert_string_equal(json_string_value(merit), text);
+    json_decref(merit);
+}
+
 TEST(merit_is_the_objective_or_the_last_metric)
 {
     struct hn_metric metrics[] = {{.name = (char *)"flops"}, {.name = (char *)"gflops"}};
@@ -94,19 +102,14 @@ TEST(merit_is_the_objective_or_the_last_metric)
     struct hn_value flops = hn_real(12.345);
     struct hn_value gflops = hn_real(51234.4);
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
-    char text[HN_FORMAT_SIZE];
-    hn_format_merit(&plan, &record, text);
-    assert_string_equal(text, "");
+    assert_merit(&plan, &record, "");
     assert_ok(hn_bindings_set(&record.metrics, "flops", &flops, NULL));
     assert_ok(hn_bindings_set(&record.metrics, "gflops", &gflops, NULL));
-    hn_format_merit(&plan, &record, text);
-    assert_string_equal(text, "gflops 51234");
+    assert_merit(&plan, &record, "gflops 51234");
     plan.objective = (char *)"flops";
-    hn_format_merit(&plan, &record, text);
-    assert_string_equal(text, "flops 12.35");
+    assert_merit(&plan, &record, "flops 12.35");
     plan = (struct hn_plan){.objective = (char *)"time"};
     assert_null(hn_format_merit_name(&plan));
-    hn_format_merit(&plan, &record, text);
-    assert_string_equal(text, "");
+    assert_merit(&plan, &record, "");
     assert_true(isnan(hn_format_merit_value(&plan, &record)));
 }

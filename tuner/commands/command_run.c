@@ -289,10 +289,8 @@ static void add_words(const struct result *result, json_t *json)
     const struct hn_record *record = &result->record;
     const char *observe = result->once->options->observe;
     const struct hn_bindings *observed = &record->observed;
-    char merit[HN_FORMAT_SIZE];
     struct hn_text conditions = {0};
     json_t *seen = json_object();
-    hn_format_merit(result->task.plan, record, merit);
     hn_conditions_append(&conditions, observed);
     /* By those observers who were asked for by name. */
     for (size_t i = 0; observe != NULL && i < observed->count; i++) {
@@ -302,9 +300,10 @@ static void add_words(const struct result *result, json_t *json)
         if (hn_bench_asked(observe, name) > 0)
             json_object_set_new(seen, observed->names[i], hn_value_to_json(&observed->values[i]));
     }
-    json_object_update_new(json, json_pack("{ss ss so* so}", "kernel", result->task.plan->kernel,
-                                           "merit", merit, "conditions",
-                                           hn_render_text(&conditions), "observed", seen));
+    json_object_update_new(json,
+                           json_pack("{ss so so* so}", "kernel", result->task.plan->kernel, "merit",
+                                     hn_merit_to_json(result->task.plan, record), "conditions",
+                                     hn_render_text(&conditions), "observed", seen));
 }
 
 static json_t *result_to_json(const struct result *result)

@@ -621,12 +621,11 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
 static json_t *best_to_json(const struct explanation *explanation)
 {
     const struct hn_record *best = explanation->best;
-    char merit[HN_FORMAT_SIZE];
     if (best == NULL)
         return json_null();
-    hn_format_merit(explanation->input->task->plan, best, merit);
-    return json_pack("{so sf ss}", "point", hn_bindings_to_json(&best->point), "time_us",
-                     best->timing.median_us, "merit", merit);
+    return json_pack("{so sf so}", "point", hn_bindings_to_json(&best->point), "time_us",
+                     best->timing.median_us, "merit",
+                     hn_merit_to_json(explanation->input->task->plan, best));
 }
 
 static json_t *to_json(const struct explanation *explanation)

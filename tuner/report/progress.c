@@ -164,12 +164,10 @@ static const char whole_line[] = COUNT "[{sep}" BEST "]" REST "[{sep}{outcomes}]
 
 static json_t *best_to_json(const struct hn_progress_view *view, const struct hn_record *best)
 {
-    char merit[HN_FORMAT_SIZE];
     struct hn_roof roof;
-    json_t *json = json_pack("{sf so}", "us", best->timing.median_us, "point",
-                             hn_bindings_to_json(&best->point));
-    hn_format_merit(view->backend->task->plan, best, merit);
-    json_object_set_new(json, "merit", hn_string_to_json(merit));
+    json_t *json = json_pack("{sf so so}", "us", best->timing.median_us, "point",
+                             hn_bindings_to_json(&best->point), "merit",
+                             hn_merit_to_json(view->backend->task->plan, best));
     if (hn_roof_find(view->roofs, view->backend->task->regime, best, &roof))
         json_object_set_new(json, "roof",
                             json_pack("{ss sf}", "name", roof.name, "share", roof.share));

@@ -313,11 +313,11 @@ static void format_date(double seconds, char text[HN_FORMAT_SIZE])
         snprintf(text, HN_FORMAT_SIZE, "?");
 }
 
-static void format_merit(const char *before, double number, char text[HN_FORMAT_SIZE])
+static void format_merit(double number, char text[HN_FORMAT_SIZE])
 {
     const double size = fabs(number);
-    const char *format = size >= 100 ? "%s%.0f" : size >= 0.1 || size == 0 ? "%s%.2f" : "%s%.3g";
-    snprintf(text, HN_FORMAT_SIZE, format, before, number);
+    const char *format = size >= 100 ? "%.0f" : size >= 0.1 || size == 0 ? "%.2f" : "%.3g";
+    snprintf(text, HN_FORMAT_SIZE, format, number);
 }
 
 /* ".1f", "+.2%", or a name. Operations a byte (intensity) and bytes a second have two digits, or
@@ -344,7 +344,7 @@ static void format_number(double number, const char *format, char text[HN_FORMAT
     else if (strcmp(format, "percent") == 0)
         snprintf(text, HN_FORMAT_SIZE, "%d%%", hn_format_percent(number));
     else if (strcmp(format, "merit") == 0)
-        format_merit("", number, text);
+        format_merit(number, text);
     else if (strcmp(format, "intensity") == 0)
         snprintf(text, HN_FORMAT_SIZE, number < 10 ? "%.2g" : "%.0f", number);
     else
@@ -620,14 +620,12 @@ double hn_format_merit_value(const struct hn_plan *plan, const struct hn_record 
     return value != NULL ? hn_value_number(value) : (double)NAN;
 }
 
-void hn_format_merit(const struct hn_plan *plan, const struct hn_record *record,
-                     char text[HN_FORMAT_SIZE])
+json_t *hn_merit_to_json(const struct hn_plan *plan, const struct hn_record *record)
 {
     double value = hn_format_merit_value(plan, record);
-    char name[HN_FORMAT_SIZE];
-    text[0] = '\0';
+    char text[HN_FORMAT_SIZE];
     if (!isfinite(value))
-        return;
-    snprintf(name, sizeof name, "%s ", hn_format_merit_name(plan));
-    format_merit(name, value, text);
+        return json_string("");
+    format_merit(value, text);
+    return json_sprintf("%s %s", hn_format_merit_name(plan), text);
 }

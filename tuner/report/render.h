@@ -88,7 +88,7 @@ int hn_format_percent(double share);
 /* The figure of merit of a plan: its objective when that is a metric, else its last metric; NULL when it has none. */
 const char *hn_format_merit_name(const struct hn_plan *plan);
 /* "gflops 5432.1"; "" when there is none. */
-void hn_format_merit(const struct hn_plan *plan, const struct hn_record *record, char text[HN_FORMAT_SIZE]);
+json_t *hn_merit_to_json(const struct hn_plan *plan, const struct hn_record *record);
 double hn_format_merit_value(const struct hn_plan *plan, const struct hn_record *record); /* NaN when there is none */
 
 #endif
