@@ -88,9 +88,8 @@ bool hn_lib_compile_listen(struct hn_lib_compiling *compiling, struct hn_image *
         hn_message_finish(&message);
     }
     if (!done && received == HN_RECEIVED_CLOSED) {
-        char end[512];
-        hn_process_describe_end(process, hn_process_kill(process), end, sizeof end);
-        hn_fail(err, HN_ERUN, "the process that compiles was %s", end);
+        hn_fail(err, HN_ERUN, "the process that compiles was %s",
+                hn_process_describe_end(process, hn_process_kill(process)));
     } else if (!done && !hn_failed(err) && hn_now_ms() > compiling->until_ms) {
         hn_fail(err, HN_ERUN, "compiling took more than %g s and was ended", LIMIT_MS / 1e3);
     }

@@ -239,37 +239,41 @@ enum hn_received hn_process_listen(struct hn_process *process, struct hn_message
     }
 }
 
-void hn_process_describe_output(const struct hn_process *process, char *text, size_t size)
+static const char *describe(struct hn_process *process, const char *end)
 {
     /* the last line that holds more than blanks */
     const char *tail = process->tail;
-    size_t end = strlen(tail);
-    while (end > 0 && strchr("\r\n ", tail[end - 1]) != NULL)
-        end--;
-    size_t start = end;
+    size_t stop = strlen(tail);
+    while (stop > 0 && strchr("\r\n ", tail[stop - 1]) != NULL)
+        stop--;
+    size_t start = stop;
     while (start > 0 && tail[start - 1] != '\n')
         start--;
-    int length = end - start < 300 ? (int)(end - start) : 300;
-    snprintf(text, size, "%s%.*s", length > 0 ? "; it last printed: " : "", length, tail + start);
+    int length = stop - start < 300 ? (int)(stop - start) : 300;
+    snprintf(process->said, sizeof process->said, "%s%s%.*s", end,
+             length > 0 ? "; it last printed: " : "", length, tail + start);
     /* A kernel may print any bytes; messages are text. */
-    bool is_text = hn_text_find_not_utf8(text) == NULL;
-    for (char *c = text; *c != '\0'; c++)
+    bool is_text = hn_text_find_not_utf8(process->said) == NULL;
+    for (char *c = process->said; *c != '\0'; c++)
         if ((*c >= 0 ? *c < ' ' || *c > '~' : !is_text))
             *c = '?';
+    return process->said;
 }
 
-void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text,
-                             size_t size)
+const char *hn_process_describe_output(struct hn_process *process)
 {
-    char output[400];
-    hn_process_describe_output(process, output, sizeof output);
-    if (process->lost)
-        snprintf(text, size, "its host was lost%s", output);
-    else if (WIFSIGNALED(wait_status))
-        snprintf(text, size, "killed by signal %d (%s)%s", WTERMSIG(wait_status),
-                 strsignal(WTERMSIG(wait_status)), output);
-    else
-        snprintf(text, size, "ended with exit status %d%s", WEXITSTATUS(wait_status), output);
+    return describe(process, "");
+}
+
+const char *hn_process_describe_end(struct hn_process *process, int wait_status)
+{
+    char end[128] = "its host was lost";
+    if (!process->lost && WIFSIGNALED(wait_status))
+        snprintf(end, sizeof end, "killed by signal %d (%s)", WTERMSIG(wait_status),
+                 strsignal(WTERMSIG(wait_status)));
+    else if (!process->lost)
+        snprintf(end, sizeof end, "ended with exit status %d", WEXITSTATUS(wait_status));
+    return describe(process, end);
 }
 
 /* The machine. */

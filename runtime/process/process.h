@@ -32,6 +32,7 @@ struct hn_process {
     int output; /* read end of its stdout and stderr, -1 when closed */
     char tail[2048];
     size_t tail_size;
+    char said[512];  /* the last description */
     bool greeted;    /* its hello came and fits */
     bool quiet;      /* nothing came, said the last poll */
     double since_ms; /* when it was started, or began what its owner waits for; of a pause between polls counts a second */
@@ -72,10 +73,10 @@ void hn_process_note_output(struct hn_process *process, const char *data, size_t
 enum hn_received hn_process_listen(struct hn_process *process, struct hn_message *message, struct hn_error *err);
 
 /* "killed by signal 11 (Segmentation fault)" or "exit status 1", then the last line it printed. */
-void hn_process_describe_end(const struct hn_process *process, int wait_status, char *text, size_t size);
+const char *hn_process_describe_end(struct hn_process *process, int wait_status);
 
-/* "; it last printed: " with the last line of its output, or "" when there is none. */
-void hn_process_describe_output(const struct hn_process *process, char *text, size_t size);
+/* "; it last printed: " with the last line of its output, or "" when there is none. Both are valid until the next of them. */
+const char *hn_process_describe_output(struct hn_process *process);
 /* The build of this program, which a worker has to be of. */
 extern const char hn_process_build[];
 

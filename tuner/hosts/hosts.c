@@ -262,7 +262,8 @@ static size_t poll_workers(struct hn_host *host, struct pollfd *fds)
 /* One host: launched, greeted, read and written as far as that goes without blocking. */
 
 /* Everything at it is lost. */
-static void lose(struct hn_host *host, bool forever, const char *reason)
+__attribute__((format(printf, 3, 4))) static void lose(struct hn_host *host, bool forever,
+                                                       const char *reason, ...)
 {
     double now = hn_now_ms();
     bool lasted = host->state == HN_HOST_UP && now - host->since_ms > lasting_ms;
@@ -274,7 +275,10 @@ static void lose(struct hn_host *host, bool forever, const char *reason)
     hn_link_finish(&host->link);
     hn_process_kill(&host->launcher);
     host->failures = lasted ? 1 : host->failures + 1;
-    snprintf(host->reason, sizeof host->reason, "%s", reason);
+    va_list arguments;
+    va_start(arguments, reason);
+    vsnprintf(host->reason, sizeof host->reason, reason, arguments);
+    va_end(arguments);
     host->state = forever || host->failures >= most_failures ? HN_HOST_OUT : HN_HOST_STARTING;
     host->retry_ms = now + first_retry_ms * pow(4, host->failures - 1);
     hn_event_signal(host->hosts->wakeup);
@@ -357,7 +361,7 @@ static void send_program(struct hn_host *host)
         return;
     host->sent = true;
     if (hn_file_read("/proc/self/exe", (size_t)1 << 30, &program, &size, &err) != HN_OK) {
-        lose(host, true, err.message);
+        lose(host, true, "%s", err.message);
         return;
     }
     hn_bytes_append(&host->link.output, program, size);
@@ -376,7 +380,7 @@ static void launch(struct hn_host *host, double now_ms)
     if (started && host->options.install)
         begin_install(host, &err);
     if (hn_failed(&err))
-        lose(host, started, err.message);
+        lose(host, started, "%s", err.message);
 }
 
 /* The streams are closed: how the launcher ends is known in a moment. */
@@ -397,29 +401,24 @@ static int await_end(struct hn_process *launcher)
 
 static void lose_closed(struct hn_host *host)
 {
-    char end[512], reason[640];
     bool greeted = host->state == HN_HOST_UP;
-    hn_process_describe_end(&host->launcher, await_end(&host->launcher), end, sizeof end);
-    snprintf(reason, sizeof reason, "its launcher %s%s", end,
-             greeted ? ""
-                     : "; Hone did not answer there: see that it is installed, and name it by "
-                       "'hone' where it lies elsewhere");
-    lose(host, false, reason);
+    lose(host, false, "its launcher %s%s",
+         hn_process_describe_end(&host->launcher, await_end(&host->launcher)),
+         greeted ? ""
+                 : "; Hone did not answer there: see that it is installed, and name it by 'hone' "
+                   "where it lies elsewhere");
 }
 
 /* Something was printed, or came in the place of a frame. */
 static void lose_polluted(struct hn_host *host)
 {
-    char output[400], reason[700];
     const struct hn_bytes *input = &host->link.input;
     hn_process_note_output(&host->launcher, "\n", 1);
     hn_process_note_output(&host->launcher, input->data + input->start, hn_bytes_size(input));
-    hn_process_describe_output(&host->launcher, output, sizeof output);
-    snprintf(reason, sizeof reason,
-             "something beside Hone writes to its launcher's standard output, which has to be "
-             "Hone's alone once it has answered: no terminal (-t), no prefix of lines%.400s",
-             output);
-    lose(host, false, reason);
+    lose(host, false,
+         "something beside Hone writes to its launcher's standard output, which has to be Hone's "
+         "alone once it has answered: no terminal (-t), no prefix of lines%s",
+         hn_process_describe_output(&host->launcher));
 }
 
 static void take_greeting(struct hn_host *host)
@@ -432,7 +431,7 @@ static void take_greeting(struct hn_host *host)
     if (status == HN_ENOTFOUND && hn_bytes_size(input) > most_noise)
         lose_polluted(host);
     else if (status != HN_ENOTFOUND && status != HN_OK)
-        lose(host, true, err.message);
+        lose(host, true, "%s", err.message);
     if (status != HN_OK)
         return;
     input->start += noise + length;
@@ -458,19 +457,14 @@ static void take_frames(struct hn_host *host)
 
 static void enforce_limits(struct hn_host *host, double now_ms)
 {
-    char output[400], reason[700];
     double silent_ms = now_ms - host->link.heard_ms;
     bool greeted = host->state == HN_HOST_UP;
     if (greeted ? silent_ms < HN_LINK_SILENCE_MS : now_ms - host->since_ms < greeting_limit_ms)
         return;
-    hn_process_describe_output(&host->launcher, output, sizeof output);
-    if (greeted)
-        snprintf(reason, sizeof reason, "nothing was heard of it for %.0f s%.400s", silent_ms / 1e3,
-                 output);
-    else
-        snprintf(reason, sizeof reason, "Hone did not answer there within %.0f s%.400s",
-                 greeting_limit_ms / 1e3, output);
-    lose(host, false, reason);
+    lose(host, false, "%s%.0f s%s",
+         greeted ? "nothing was heard of it for " : "Hone did not answer there within ",
+         (greeted ? silent_ms : greeting_limit_ms) / 1e3,
+         hn_process_describe_output(&host->launcher));
 }
 
 /* It may be lost by that: then its launcher is gone. */
@@ -592,7 +586,7 @@ void hn_host_fail(struct hn_host *host, bool forever, const char *reason)
 {
     pthread_mutex_lock(&host->hosts->lock);
     if (host->state != HN_HOST_OUT)
-        lose(host, forever, reason);
+        lose(host, forever, "%s", reason);
     pthread_mutex_unlock(&host->hosts->lock);
     hn_event_signal(host->hosts->wake);
 }

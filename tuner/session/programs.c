@@ -165,7 +165,8 @@ static bool end_command(struct command *command, bool at_once)
     else if (status != 0 && command->late)
         snprintf(command->why, sizeof command->why, "did not end within %g s", command->limit_s);
     else if (status != 0)
-        hn_process_describe_end(&command->process, status, command->why, sizeof command->why);
+        snprintf(command->why, sizeof command->why, "%s",
+                 hn_process_describe_end(&command->process, status));
     return true;
 }
 
@@ -360,17 +361,17 @@ static double run_once(struct programs *programs, const struct build *build,
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
     double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
     struct command command;
-    char last[400], said[64] = "no time";
+    char said[64] = "no time";
     double time_us = 0;
     if (run_command(programs, build, "command", HN_OUTCOME_WORKER_CRASH, &command, record)) {
         time_us = json != NULL ? find_in_json(json->text, command.printed, unit_us)
                                : find_by_regex(&programs->regex, command.printed, unit_us);
-        hn_process_describe_output(&command.process, last, sizeof last);
         if (!isnan(time_us))
             snprintf(said, sizeof said, "%g us, which is none of a run,", time_us);
         if (!(time_us >= 1e-3 && time_us <= 1e13))
             hn_record_fail(record, HN_OUTCOME_WORKER_CRASH, "%sit says %s by %s '%s'%s",
-                           build->workload, said, by->key->text, by->text, last);
+                           build->workload, said, by->key->text, by->text,
+                           hn_process_describe_output(&command.process));
     }
     free(command.printed);
     return record->outcome == HN_OUTCOME_OK ? time_us : 0;

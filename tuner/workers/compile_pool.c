@@ -371,9 +371,8 @@ static int kill_worker(struct hn_compile_worker *worker)
 static void replace_worker(struct hn_compile_workers *workers, struct hn_compile_worker *worker,
                            struct hn_error *err)
 {
-    char end[512];
     bool was_ready = worker->ready;
-    hn_process_describe_end(&worker->process, kill_worker(worker), end, sizeof end);
+    const char *end = hn_process_describe_end(&worker->process, kill_worker(worker));
     if (worker->process.lost && worker->job != NULL)
         worker->job->attempts--;
     if (!worker->process.lost && !was_ready && ++workers->start_failures >= start_failures_most) {
@@ -477,14 +476,12 @@ static void enforce_limit(struct hn_compile_workers *workers, struct hn_compile_
             hn_host_fail(worker->host->host, true, "a compile worker there said nothing for 15 s");
     }
     if (worker->process.pid != 0 && !worker->ready) {
-        char output[400];
         if (past_ms < workers->start_limit_ms)
             return;
-        hn_process_describe_output(&worker->process, output, sizeof output);
         hn_fail(err, HN_ERUN,
                 "a compile worker did not start within %g s: NVRTC, which it loads, hangs or is "
                 "very slow to read; see that $HONE_NVRTC, where it is set, names the library%s",
-                workers->start_limit_ms / 1e3, output);
+                workers->start_limit_ms / 1e3, hn_process_describe_output(&worker->process));
         return;
     }
     if (worker->job == NULL)

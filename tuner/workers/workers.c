@@ -227,11 +227,10 @@ static void send_next(struct hn_card *card, struct hn_gpu_result *result, struct
 /* The worker is gone without an answer. */
 static void take_death(struct hn_card *card, struct hn_gpu_result *result, struct hn_error *err)
 {
-    char end[512];
     bool in_request = card->waiting && !is_setting_up(card);
     bool in_setup = card->waiting && !in_request;
     const char *step = in_setup ? hn_message_type(current(card)) : "";
-    hn_process_describe_end(&card->process, drop_worker(card), end, sizeof end);
+    const char *end = hn_process_describe_end(&card->process, drop_worker(card));
     /* The request in hand is no reason why a host is lost. */
     if (card->process.lost) {
         card->attempts -= in_request;
@@ -268,7 +267,8 @@ static void take_reply(struct hn_card *card, struct hn_message *message,
     end_request(card, result, HN_GPU_REPLY);
     if (dead) {
         drop_worker(card);
-        hn_process_describe_output(&card->process, result->text, sizeof result->text);
+        snprintf(result->text, sizeof result->text, "%s",
+                 hn_process_describe_output(&card->process));
     }
 }
 
