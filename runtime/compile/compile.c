@@ -400,7 +400,8 @@ static char *find_second_define(const char *text, const char *log)
     return NULL;
 }
 
-/* Outside of conditions, but for one alone that holds: an #ifdef of what the prelude defines. */
+/* Outside of conditions, but for one alone that holds: an #ifdef of what the prelude defines. What
+ * clears away at the end, behind all uses, is none. */
 static char *find_undef(const char *name, const char *text)
 {
     const char *line = strstr(text, HN_TEMPLATE_START);
@@ -418,7 +419,9 @@ static char *find_undef(const char *name, const char *text)
         depth += opens - closes;
         if (opens || closes || hn_code_directive(line, end, "el") != NULL)
             holds = depth == 1 && asked != NULL && find_macro(text, asked, &macro);
-        if (undefined == NULL || depth > holds || !find_macro(text, undefined, &macro))
+        if (undefined == NULL || depth > holds || !find_macro(text, undefined, &macro) ||
+            (hn_text_find_word(end, undefined, hn_word_length(undefined)) == NULL &&
+             hn_text_find_word(end, "include", strlen("include")) == NULL))
             continue;
         snprintf(place, sizeof place, "%.500s(%d)", name, number);
         return describe(place, strlen(place), "undefined", undefined, &macro);

@@ -68,4 +68,5 @@ TEST(defaults_and_macros_of_the_templates_own_are_none)
     expect(PRELUDE "#define BLOCK 128\n" KERNEL, NULL, NULL);
     expect(PRELUDE "#define OWN 1\n#define OWN 2\n#undef OWN\n" KERNEL, NULL, NULL);
     expect(PRELUDE KERNEL, "-DBLOCK=7", NULL);
+    expect(PRELUDE KERNEL "#undef SIZE\n#undef BLOCK\n", NULL, NULL);
 }
