@@ -103,6 +103,11 @@ class Templates(hone.Case):
                       "`override: {BLOCK: constexpr}` gives it its values\n", result.stdout)
         config.write_text(frozen + "override: {BLOCK: constexpr}\n")
         self.hone("compile", "--arch", "sm_90", config)
+        source.write_text(kept.replace('extern "C"', "template <class T, int BLOCK = 8>"))
+        config.write_text(frozen)
+        result = self.hone("compile", "--arch", "sm_90", config, expect=3)
+        self.assertIn("""expected a "," or ">"; 'BLOCK' is a parameter of a C++ template, and a macro, too: an entry with """
+                      """arguments, as "saxpy<T, BLOCK>", gives it its values\n""", result.stdout)
         source.write_text(kept)
         config.write_text(re.sub("^freeze:.*\n", "", frozen, flags=re.M))
         self.spoil(source, "{", "{ static_assert(SIZE > 0);")

@@ -354,7 +354,7 @@ static void advise(const struct hn_task *task, struct hn_image *image)
 {
     const struct hn_plan *plan = task->plan;
     const char *message = image->message != NULL ? image->message : "";
-    const bool declares = strstr(message, "expected an identifier") != NULL;
+    const bool declares = strstr(message, "error: expected a") != NULL;
     struct hn_text text = {0};
     char undefined[HN_WORD_MOST + 64];
     for (size_t i = 0; i < plan->problem_count && text.length == 0; i++) {
@@ -367,9 +367,13 @@ static void advise(const struct hn_task *task, struct hn_image *image)
                            message, name, name);
     }
     for (size_t i = 0; i < plan->parameter_count && declares && text.length == 0; i++) {
-        const char *name = plan->parameters[i], *at = task->template.files->text;
+        const char *name = plan->parameters[i], *source = task->template.files->text, *at = source;
         struct hn_code_text value;
+        struct hn_text templates = {0};
         bool overrides = false;
+        for (size_t n = 0; n < plan->step_count; n++)
+            if (plan->steps[n].entry != NULL)
+                hn_kernel_templates_append(source, plan->steps[n].entry, &templates);
         for (size_t n = 0; n < plan->override_count; n++)
             overrides = overrides || strcmp(plan->overrides[n].name, name) == 0;
         if (!overrides && hn_code_next_value(&at, name, false, &value))
@@ -377,6 +381,12 @@ static void advise(const struct hn_task *task, struct hn_image *image)
                            "%s; the source declares '%s', which is a macro, too: `override: {%s: "
                            "constexpr}` gives it its values",
                            message, name, name);
+        else if (templates.length > 0 && hn_template_parameter_is_declared(source, name))
+            hn_text_printf(&text,
+                           "%s; '%s' is a parameter of a C++ template, and a macro, too: an entry "
+                           "with arguments, as %s, gives it its values",
+                           message, name, templates.data);
+        hn_text_finish(&templates);
     }
     if (text.length > 0) {
         free(image->message);
