@@ -176,17 +176,17 @@ run: {command: [sh, -c, "test $0 = 1 || kill -STOP $PPID; sleep $(($0 * 60 - 60)
 
     def test_a_unit_that_is_printed_counts(self):
         for by, printed in ("regex: 'time: ([0-9.]+)'", "time: {}"), ("json: time", '{{\\"time\\": \\"{}\\"}}'):
-            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]", "1.5 min", "2 minutes", "9 min 8 max 10", "3 Seconds", "4 MS"
+            printed_times = "1.2 ms", "950 us", "0.96ms", "955\u00b5s", "956", "0.031 msec, Size", "12e-6 seconds", "1.5 milliseconds", "7 nsec", "8 ecus", "9 nanoseconds", "1.1 [ms]", "1.5 min", "2 minutes", "9 min 8 max 10", "3 Seconds", "4 MS", "5 msecs", "6 secs", "7 mins", "1 hour"
             cases = " ".join(f"{i}) echo '{printed.format(time)}';;" for i, time in enumerate(printed_times))
             self.write("unit.yaml", f"""\
 kernel: unit
 template: unit.yaml
-parameters: {{A: {{range: [0, 16]}}}}
+parameters: {{A: {{range: [0, 20]}}}}
 run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
 """)
             tuning, = json.loads(self.hone("tune", "unit.yaml", "--allow-run", "--quiet", "--json", "--full").stdout)
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
-            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000})
+            self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000, 17: 5000, 18: 6e6, 19: 4.2e8, 20: 3.6e9})
 
     def test_a_time_behind_words_to_choose_from(self):
         """Groups without a digit are words; one with two numbers is no time, whatever groups are in it."""

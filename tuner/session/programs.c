@@ -29,12 +29,13 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 13, GROUPS = 10 };
+enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 15, GROUPS = 10 };
 
-static const char *const units[] = {"us",      "ns",      "ms",     "s",     "\u00b5s",
-                                    "\u03bcs", "micros",  "millis", "nanos", "min",
-                                    "minute",  "minutes", "hours"};
-static const double units_us[] = {1, 1e-3, 1e3, 1e6, 1, 1, 1, 1e3, 1e-3, 6e7, 6e7, 6e7, 3.6e9};
+static const char *const units[] = {"us",      "ns",     "ms",      "s",     "\u00b5s",
+                                    "\u03bcs", "micros", "millis",  "nanos", "min",
+                                    "mins",    "minute", "minutes", "hour",  "hours"};
+static const double units_us[] = {1,    1e-3, 1e3, 1e6, 1,   1,     1,    1e3,
+                                  1e-3, 6e7,  6e7, 6e7, 6e7, 3.6e9, 3.6e9};
 
 /* What a point is built on, and run where there are no workloads: no values beside its own. */
 static const struct hn_yaml nothing = {.key = NULL};
@@ -284,11 +285,14 @@ static double time_of(const char *text, size_t length, double unit_us)
         return NAN;
     end += strspn(end, " \t[(");
     bool least = strncmp(end, "min", 3) == 0 && hn_is_digit(end[3 + strspn(end + 3, " \t:=")]);
-    for (size_t i = 0; i < UNITS && !least; i++)
-        if (hn_same_letters(end, units[i], strlen(units[i])) &&
-            hn_same_letters(end + strlen(units[i]), "econds",
-                            hn_word_length(end + strlen(units[i]))))
+    for (size_t i = 0; i < UNITS && !least; i++) {
+        if (!hn_same_letters(end, units[i], strlen(units[i])))
+            continue;
+        const char *rest = end + strlen(units[i]);
+        size_t left = hn_word_length(rest);
+        if (hn_same_letters(rest, "econds", left) || hn_same_letters(rest, "ecs", left))
             unit_us = units_us[i];
+    }
     end += least || hn_is_digit(*end) ? 0 : hn_word_length(end);
     end += strspn(end, " ");
     return (size_t)(end - text) < length && hn_is_digit(*end) ? NAN : number * unit_us;
