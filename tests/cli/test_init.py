@@ -549,7 +549,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            " __shared__ double tile[TILE][TILE + 1]; __shared__ char more[STEP]; for (int i = 0; i < TILE; i += STEP) tile[i][0] = in[i];\n"
                            " real *row = out + blockIdx.x * TILE * STEP; row[threadIdx.x] = tile[0][0]; b[n].x += 1;\n"
                            " cooperative_groups::this_grid().sync(); }\n")
-        for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]\n", "override: {TILE: constexpr, STEP: constexpr}",
+        for part in ("  TILE: [32, 64, 128]\n", "  STEP: [4, 8, 16]  # TODO: are results the same", "override: {TILE: constexpr, STEP: constexpr}",
                      "  - 8 * TILE * (TILE + 1) + STEP <= 49152\n", "  - TILE % STEP == 0\n", "  - TILE * STEP <= 1024\n",
                      "{name: b, type: float32x3, count: n, role: inout}", "{name: box, type: Box, fields: {low: 1, high: 1, n: n}}  # TODO: which values, in `problem` too?\n",
                      "{name: out, type: float64, count: n, role: output}  # TODO: how many elements?\n", "{name: in, type: float64, count: n}  # TODO: how many elements?\n",
@@ -722,7 +722,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " blocks = (cols + 63) / 64; k<<<blocks, 64>>>(x, cols); }", ("problem: {cols: 2049}\n", "count: cols * cols, ", 'grid: ["ceil_div(cols, BLOCK)"]'), ()),
                 ("constexpr int kThreads = 64, kPaths = 4;\n__global__ void k(float *x, int n) { x[blockIdx.x * kThreads + threadIdx.x] = n * kPaths; }\n"
                  "struct Pricer { int paths = 1 << 20; int blocks() const { return (paths + kThreads * kPaths - 1) / (kThreads * kPaths); }\n"
-                 " void run(float *x) { k<<<blocks(), kThreads>>>(x, paths); } };", ("  kPaths: [2, 4, 8]\n", 'grid: ["ceil_div(n, kThreads * kPaths)"]'), ()),
+                 " void run(float *x) { k<<<blocks(), kThreads>>>(x, paths); } };", ("  kPaths: [2, 4, 8]  # TODO: are results the same with each of these?\n", 'grid: ["ceil_div(n, kThreads * kPaths)"]'), ()),
                 ("struct Range { int begin, end; int n() const { return 7; } int threads() const { return 32; } };\n__global__ void k(float *x, int n) { x[blockIdx.x * blockDim.x + threadIdx.x] = n; }\n"
                  "void f(float *x, int n, int threads) { k<<<(n + threads - 1) / threads, threads>>>(x, n); }", ("problem: {n: 4194304}\n", "  BLOCK: [64, 128, 256, 512, 1024]"), ()),
                 ("constexpr int kBlock = 512, kOther = 64;\n__global__ void other(float *x) { x[threadIdx.x] = 0; }\nvoid g(float *x) { dim3 block; block.x = kOther; other<<<1, block>>>(x); }\n"
@@ -779,7 +779,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # By way of a launcher; a number that may be a size leaves open how many elements there are.
                 ("template <int N> __global__ void k(double *x, int batch) { x[blockIdx.x * N + threadIdx.x] = batch; }\ntemplate <int M> void run(double *x, int batch) { k<M><<<batch, M>>>(x, batch); }\n"
                  "void f(int n) { const int b = 99; double *x; cudaMalloc(&x, 16 * b * sizeof(double)); switch (n) { case 4: run<4>(x, b); case 12: run<12>(x, b); case 32: run<32>(x, b); } }",
-                 ("  TUNE_N: [4, 12, 32]  # the template's N; ", "count: 16 * batch, role: output}  # TODO: how many elements?\n"), ()),
+                 ("  TUNE_N: [1, 2, 4, 8, 16]  # the template's N; ", "count: 16 * batch, role: output}  # TODO: how many elements?\n"), ()),
                 # A pointer that the launch moves, bytes of another type, results of blocks, a border that is a number of its own.
                 ("#define EDGE 2\n#define TPB 64\n__global__ void k(const float *x, const float2 *y, float *sums, int n) { int i = blockIdx.x * TPB + threadIdx.x - EDGE; sums[blockIdx.x] = i < n ? x[i] + y[i].x : 0; }\n"
                  "void f() { const int n = 4096; float *x, *y, *s; cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&s, n / TPB * sizeof(float));\n"

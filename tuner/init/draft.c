@@ -194,19 +194,9 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
  * launch, beside a block's index, or as the side of a tile. */
 static bool splits_work(const struct hn_draft *draft, const char *name)
 {
-    static const char *const beside[] = {"blockIdx", "threadIdx", "__shared__"};
-    const struct hn_unit *unit = draft->unit;
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
-                  hn_is_like(name, "items");
-    for (size_t k = 0; k < sizeof beside / sizeof *beside; k++)
-        HN_EACH_AT(i, unit, HN_EVERYWHERE, beside[k]) {
-            /* A factor does, a term is a border. */
-            size_t at = hn_find(unit, HN_REST(unit, i), name);
-            const char *signs = k == 2 ? "[*/%" : "*/%";
-            splits |= at != SIZE_MAX && (strchr(signs, hn_text_at(unit, at - 1)[0]) ||
-                                         strchr(signs, hn_text_at(unit, at + 1)[0]));
-        }
+                  hn_is_like(name, "items") || hn_is_like(name, "tile") || hn_is_like(name, "side");
     return splits && !hn_is_like(name, "wide");
 }
 
@@ -304,10 +294,9 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
 /* The numbers that the source gives a template, the kernel's or that of a function which passes its
  * own on, where it gives the token: "case 512: k<512><<<...>>>(x);". */
 static void take_instances(struct hn_draft *draft, const char *name, size_t token,
-                           struct hn_draft_name *given, int depth)
+                           struct hn_draft_name *given)
 {
     const struct hn_unit *unit = draft->unit;
-    const struct hn_meaning *own = HN_MEANING(unit, token);
     size_t place = SIZE_MAX;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, name) {
         struct hn_tokens list = hn_inside(unit, i + 1), item;
@@ -318,9 +307,6 @@ static void take_instances(struct hn_draft *draft, const char *name, size_t toke
             else if (k == place && hn_unit_number(unit, item.begin, &number))
                 hn_draft_add_value(draft, given, hn_integer(number));
     }
-    if (own != NULL && own->given && own->scope.begin > 0 && depth > 0)
-        take_instances(draft, hn_text_at(unit, own->scope.begin), own->body.begin, given,
-                       depth - 1);
 }
 
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
@@ -358,7 +344,7 @@ static void choose_template(struct hn_draft *draft)
                 choose_unknown(draft, value);
             struct hn_draft_name given = {.name = NULL};
             hn_draft_add_value(draft, &given, value->preset);
-            take_instances(draft, kernel->name, item.begin, &given, 4);
+            take_instances(draft, kernel->name, item.begin, &given);
             if (given.values.count > 2 && !boolean)
                 value->values = given.values;
             const char *ask = splits_work(draft, declared->name) ? "" : same_results;
