@@ -129,11 +129,8 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
         const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments.items[i].name);
         for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
             struct hn_tokens value = value_of(draft, draft->passed[i], steps);
-            const struct hn_meaning *passed = HN_MEANING(draft->unit, value.begin);
-            /* It may have been changed by then. */
-            bool same = passed == own || (passed != NULL && own != NULL && passed->first.end > 0 &&
-                                          passed->first.end == own->body.end);
-            if (same && strcmp(hn_unit_text(draft->unit, value), name) == 0)
+            if (HN_MEANING(draft->unit, value.begin) == own &&
+                strcmp(hn_unit_text(draft->unit, value), name) == 0)
                 return size->name;
         }
     }

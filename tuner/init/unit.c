@@ -348,27 +348,23 @@ static void read_macros(struct reading *reading)
     }
 }
 
-/* What the host writes to a number by "n = value;", in the block that declares it, it is from there
- * on. From any other write on, from the begin of a loop around that, nobody knows. Programs are run
- * without arguments, loops by a head are at their first turn. */
-static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begin)
+/* Whether the host writes to a number again in the block that declares it. Programs are run without
+ * arguments, loops by a head are at their first turn. */
+static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own, size_t begin)
 {
-    size_t end = begin;
-    while (end < own.scope.end && !hn_at(unit, end, "}"))
-        end = hn_at(unit, end, "{") ? hn_behind(unit, end, SIZE_MAX) : end + 1;
-    const struct hn_tokens known = {begin, end};
-    own.scope.end = end;
-    HN_EACH_AT(i, unit, known, own.name) {
+    struct hn_tokens known = {begin, begin};
+    while (known.end < own->scope.end && !hn_at(unit, known.end, "}"))
+        known.end =
+            hn_at(unit, known.end, "{") ? hn_behind(unit, known.end, SIZE_MAX) : known.end + 1;
+    HN_EACH_AT(i, unit, known, own->name) {
         const char *before = hn_text_at(unit, i - 1), *behind = hn_text_at(unit, i + 1);
         struct hn_tokens rest = HN_REST(unit, i);
         bool turn = hn_find(unit, rest, ")") < hn_find(unit, rest, "("); /* "i++) {" */
         bool step = (is_step(before) || is_step(behind)) && !turn;
         bool set = strcmp(behind, "=") == 0 && is_one_of(before, ";{})");
-        size_t open = i, block = begin;
+        size_t open = i;
         while (open > begin && !is_one_of(hn_text_at(unit, open), "({;"))
             open--;
-        while (block < i && (!hn_at(unit, block, "{") || hn_behind(unit, block, SIZE_MAX) <= i))
-            block++;
         /* A copy from there does not set it, nor does a list of addresses. */
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
         bool passed = strcmp(before, "&") == 0 && is_one_of(hn_text_at(unit, i - 2), "(,") &&
@@ -381,18 +377,10 @@ static void read_writes(struct hn_unit *unit, struct hn_meaning own, size_t begi
                 passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
                           !HN_HAS(unit, parameter, "const");
         }
-        if ((!step && !set && !passed) || HN_HAS(unit, rest, "argv") ||
-            HN_HAS(unit, rest, "optarg"))
-            continue;
-        bool follows = set && block == i && before[0] != ')';
-        own.first = follows ? (struct hn_tokens){0, 0} : own.body;
-        own.scope.begin = block < i ? block : rest.end;
-        own.body = follows ? (struct hn_tokens){i + 2, rest.end}
-                           : (struct hn_tokens){own.scope.begin, own.scope.begin};
-        *HN_GROW(unit, unit->meanings) = own;
-        if (!follows)
-            return;
+        if ((step || set || passed) && !HN_HAS(unit, rest, "argv") && !HN_HAS(unit, rest, "optarg"))
+            return true;
     }
+    return false;
 }
 
 /* A variable's or an enumerator's value, from the name on: "= value", "(values)", "{values}". */
@@ -453,10 +441,12 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .constant = (listed && unnamed) ||
                                          (!of_template && (number || type.kind == CXType_Pointer) &&
                                           clang->isConstQualifiedType(pointee))};
-    *HN_GROW(unit, unit->meanings) = own;
     if (reading->function.begin > 0 && number &&
-        unit->functions.items[unit->functions.count - 1].host)
-        read_writes(unit, own, body.end);
+        unit->functions.items[unit->functions.count - 1].host && is_written(unit, &own, body.end)) {
+        own.first = body;
+        own.body.end = body.begin;
+    }
+    *HN_GROW(unit, unit->meanings) = own;
 }
 
 /* How kernels use their pointers. */
