@@ -611,7 +611,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A row for each block along both axes, whose length is another size.
                 ("template <int B> __global__ void k(const float *x, float *y, int cols, int stride, int plane) { const int row = blockIdx.x, at = blockIdx.y;\n"
                  " x += int64_t(at) * plane + row * stride; float s = 0; for (int c = threadIdx.x; c < cols; c += B) s += x[c]; y[row * plane + at] = s; }",
-                 ("  grid: [ROWS, PLANES]\n", "cols * ROWS * PLANES, role: output}"), ()),
+                 ('  grid: ["ceil_div(cols, BLOCK)", ROWS]\n', "cols * ROWS, role: output}"), ()),
                 # A block's results lie apart from its border.
                 ("#define B 16\n__global__ void k(const float *x, float *y, int cols, int rows, int steps) { __shared__ float s[B][B]; int bx = blockIdx.x, by = blockIdx.y;\n"
                  " int inner = B - steps * 2, i = inner * bx + threadIdx.x, j = inner * by + threadIdx.y; s[threadIdx.y][threadIdx.x] = x[j * cols + i]; __syncthreads();\n"
@@ -686,8 +686,6 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("{name: x, type: float32, count: SIZE, role: output}", "{name: by, type: float2, fields: {x: 1, y: 1}}  # TODO: which values?\n", "{name: n, type: float32, value: 1}"), ()),
                 ("__global__ void k(float *x, int n, int m, int k, int w) { x[blockIdx.x * blockDim.x] = n + m + k + w; }",
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
-                ("__global__ void k(float *x, int n, int m) { int i = (blockIdx.x + blockIdx.y * gridDim.x) * blockDim.x + threadIdx.x; if (i >= n * m) return; x[i] = 0; }",
-                 ('grid: ["ceil_div(n * m, BLOCK)", 1]',), ()),
                 ("template <int V> __global__ void k(float *x, int rows, int width) { for (int i = threadIdx.x * V; i < width; i += blockDim.x * V) x[blockIdx.x * width + i] = V; }\n"
                  "void f(float *x, int rows, int width) { dim3 grid(rows), block(std::min(width, 1024)); k<4><<<grid, block>>>(x, rows, width); }",
                  ("  BLOCK: [64, 128, 256, 512, 1024]  # of the launch alone\n", "  block: [BLOCK]\n", "  grid: [rows]\n"), ()),

@@ -258,8 +258,6 @@ static const char *find_bound(struct hn_draft *draft, int axis)
         if ((!hn_at(unit, i, "<") && !hn_at(unit, i, ">=")) ||
             !is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3))
             continue;
-        while (hn_at(unit, bound.end, "*") || hn_at(unit, bound.end, "."))
-            bound.end += 2;
         const char *text = hn_draft_translate(draft, bound);
         if (text != NULL && has_size(draft, text))
             return text;
@@ -583,24 +581,16 @@ static const char *extent_of(struct hn_draft *draft, int axis)
 static void guess_grid(struct hn_draft *draft)
 {
     const struct hn_unit *unit = draft->unit;
-    bool alone = draft->dimensions == 1, by_rows = false;
+    bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
-        bool rowwise = tile != NULL && has_size(draft, tile), bare = rowwise;
+        bool rowwise = tile != NULL && has_size(draft, tile);
+        bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
-            if (tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
-                strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL &&
-                !hn_is_like(hn_text_at(unit, i - 2), "product")) {
-                rowwise = true;
-                bare |= hn_text_at(unit, i + 2)[0] == 'x' + axis;
-            }
-        bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
-        draft->grid[axis] = "1";
-        /* Blocks that are numbered along both axes need one alone. */
-        if (same && strchr(extent, '*') != NULL)
-            continue;
+            rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
+                       strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL;
         HN_EACH(function, unit->functions)
             if (tile == NULL && !rowwise && function->device)
                 tile = find_tile(draft, axis, function->body);
@@ -610,11 +600,8 @@ static void guess_grid(struct hn_draft *draft)
         if (rows == NULL && rowwise && alone)
             rows = find_extent(draft, "rows", 0);
         /* Rows that no argument counts. */
-        if (rowwise && rows == NULL &&
-            (alone || same ||
-             ((axis == 0 || by_rows) && bare && find_bound(draft, axis) == NULL))) {
-            rows = hn_draft_free_name(draft, axis < 2 && !by_rows ? "ROWS" : "PLANES");
-            by_rows = true;
+        if (rows == NULL && rowwise && (alone || same)) {
+            rows = hn_draft_free_name(draft, axis < 2 ? "ROWS" : "PLANES");
             hn_draft_add(draft, rows, NULL, true);
         }
         if (tile == NULL || rowwise)
