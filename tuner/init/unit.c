@@ -545,22 +545,6 @@ static const char *without_words(const char *spelled)
 
 static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument);
 
-/* A field of what its structure's template is given, "View<const float, int>", has that type. */
-static void take_given(struct reading *reading, struct hn_kernel_argument *field)
-{
-    int which;
-    const char *given = strchr(reading->whole->record, '<');
-    if (given == NULL || sscanf(field->record, HN_TEMPLATE_TYPE "%d", &which) != 1)
-        return;
-    for (; which > 0 && *given != '\0'; which--)
-        given += 1 + strcspn(given + 1, ",");
-    given += strspn(given, "<, ");
-    given = hn_need_format(&reading->unit->memory, "%.*s", (int)strcspn(given, ",>"), given);
-    field->type_name = field->record = without_words(given);
-    field->constant |= field->record != given;
-    hn_type_of_c(field->record, field->type);
-}
-
 /* A number or a pointer of a structure, or each of those within one or an array, by its path. */
 static void add_field(struct reading *reading, CXType type, const char *path)
 {
@@ -583,7 +567,6 @@ static void add_field(struct reading *reading, CXType type, const char *path)
     for (size_t i = 0; i < count && whole->fields.count < MOST_FIELDS; i++) {
         struct hn_kernel_argument *added = &whole->fields.items[whole->fields.count++];
         *added = within ? field.fields.items[i] : field;
-        take_given(reading, added);
         if (within && path[0] != '\0')
             added->name = hn_need_format(memory, "%s.%s", path, added->name);
     }
@@ -621,7 +604,9 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     }
     const char *spelled = without_words(keep(reading, clang->getTypeSpelling(canonical)));
     argument->type_name = without_words(keep(reading, clang->getTypeSpelling(type)));
-    argument->record = strchr(spelled, '(') == NULL ? spelled : "";
+    /* Nobody tells here what its structure's template is given. */
+    bool open = strchr(spelled, '(') != NULL || (outer != NULL && strchr(outer->record, '<'));
+    argument->record = open ? "" : spelled;
     argument->bytes = clang->Type_getSizeOf(canonical);
     if (!hn_type_of_c(argument->type_name, argument->type))
         hn_type_of_c(spelled, argument->type);
