@@ -53,8 +53,8 @@ class Init(hone.Case):
                 self.hone("init", TEMPLATES / f"{name}.cu", "--entry", name, "-o", config, "--quiet")
                 compiled = self.hone("compile", config, "--arch", "sm_90", "--json")
                 self.assertIn('"ok"', compiled.stdout)
-                # How large a structure is that is passed by value is asked of the compiler.
-                self.assertEqual("{name: values_data, type: float32, count: 9}" in config.read_text(), name == "stencil_1d")
+                # What is passed by value has its fields.
+                self.assertEqual('fields: {"value[0]": 1, "value[1]": 1, ' in config.read_text(), name == "stencil_1d")
 
     def test_kernels_of_others(self):
         """What people write, none of it for a tuner. What only its author can say is asked for at its place."""
@@ -504,7 +504,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int way) { int length = LIMIT; k<<<(1 << 20) / LIMIT, LIMIT / 2>>>(x, length, way); }",
                  "problem: {way: 1}\n", "length, type: int32, value: LIMIT}  # TODO: are results the same where it changes with the parameters?\n",
                  "way, type: int32, value: way}  # TODO: which value?\n", "  block: [LIMIT // 2]\n", "  grid: [(1 << 20) // LIMIT]\n"),
-                ("#define BX 32\nstruct Eye { float4 at, to; float wide; };\n__global__ void k(float *x, const float4 *p, Eye eye, int n) { int i = blockIdx.x * BX + threadIdx.x; if (i < n) x[blockIdx.y * gridDim.x + blockIdx.x] = p[i].x * eye.wide; }\n"
+                ("#define BX 32\nclass Hidden { float by; }; struct Eye { float4 at, to; Hidden more; float wide; };\n__global__ void k(float *x, const float4 *p, Eye eye, int n) { int i = blockIdx.x * BX + threadIdx.x; if (i < n) x[blockIdx.y * gridDim.x + blockIdx.x] = p[i].x * eye.wide; }\n"
                  "void f(Eye eye) { const int n = 4096; float4 own[24], *p; cudaMalloc(&p, sizeof(own)); dim3 grid(n / BX, 7); float *x; cudaMalloc(&x, sizeof(float) * grid.x * grid.y);\n"
                  " k<<<grid, BX>>>(x, p, eye, n); }",
                  "x, type: float32, count: (n // 16) * 7, role: output}  # TODO: which elements are written changes with the parameters\n", "p, type: float32x4, count: 24}\n",
@@ -847,7 +847,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
         self.assertIn("\nparameters:\n  ITEMS: [1, 2, 4]  # TODO: which values? The source defines it nowhere\n  BLOCK: ", draft)
 
     def test_structures(self):
-        """What the problem has goes by the field's name, pointers are buffers, many numbers are one; what has no address is bytes."""
+        """What the problem has goes by the field's name, pointers are buffers; what has no address is bytes."""
         source = self.write("k.cu", """\
 namespace own {
 enum Mode { plain };
@@ -877,7 +877,7 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
                      '"in[1]": {buffer: image_2}, by.x: 1, by.y: 1, by.z: 1, by.w: 1, both.real: 1, mode: 1, size.width: width, '
                      "size.height: height, nodes: {buffer: image_nodes}}}  # TODO: which values, in `problem` too?\n",
                      "  - {name: packed_data, type: int32, count: 1}  # TODO: which contents", "  - {name: hidden_data, type: int32, count: 1}",
-                     "  - {name: weights_data, type: float32, count: 12}", "  arguments: [image, packed, hidden, weights, list, height]\n",
+                     "  - {name: weights, type: \"own::Weights\", fields: {\"w[0][0]\": 1, ", "  arguments: [image, packed, hidden, weights, list, height]\n",
                      "  - {name: list, type: uint8x16, count: width * height, role: output}  # TODO: own::Node has fields of several types; "):
             self.assertIn(part, text)
         self.hone("compile", config, "--arch", "sm_90")

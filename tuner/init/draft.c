@@ -486,14 +486,11 @@ static struct passed passed_as(const struct hn_draft *draft,
     return passed;
 }
 
-/* Whether the config sets each field of a structure; many numbers are a buffer's. */
+/* Whether the config sets each field of a structure. */
 static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
 {
-    bool any = declared->fields.count > 0 && (declared->bytes <= 0 || declared->fields.count <= 8);
-    HN_EACH(field, declared->fields)
-        any |= field->pointer;
-    return any && !declared->hides && declared->record[0] != '\0' && draft->capture == NULL &&
-           passed_as(draft, declared).as == STRUCTURE;
+    return declared->fields.count > 0 && !declared->hides && declared->record[0] != '\0' &&
+           draft->capture == NULL && passed_as(draft, declared).as == STRUCTURE;
 }
 
 /* A buffer, and what the kernel is passed in its place. */
