@@ -660,25 +660,7 @@ static void read_divisions(struct hn_draft *draft)
         if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
             whole != part)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s %% %s == 0", whole, part));
-        if (!hn_at(unit, i, "static_assert"))
-            continue;
-        struct hn_tokens condition = {0, 0};
-        split(unit, hn_inside(unit, i + 1), &condition, 1);
-        const char *text = hn_draft_translate(draft, condition);
-        if (text != NULL && strstr(text, " > 0") == NULL)
-            add_constraint(draft, text);
     }
-}
-
-/* A product times the sides of an array behind its name; NULL: one is not known. */
-static const char *times_sides(struct hn_draft *draft, const char *product, size_t open)
-{
-    for (; product != NULL && hn_at(draft->unit, open, "[");
-         open = hn_behind(draft->unit, open, SIZE_MAX)) {
-        const char *side = hn_draft_translate(draft, hn_inside(draft->unit, open));
-        product = side != NULL ? hn_times(draft->unit, product, side) : NULL;
-    }
-    return product;
 }
 
 /* Variables of the device that the host fills; some have their values from the source. */
@@ -690,7 +672,12 @@ static void read_symbols(struct hn_draft *draft)
         if (HN_HAS(draft->unit, HN_REST(draft->unit, i), "="))
             continue;
         if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
-            count = times_sides(draft, "1", i + 3);
+            count = "1";
+        for (size_t open = i + 3; count != NULL && hn_at(draft->unit, open, "[");
+             open = hn_behind(draft->unit, open, SIZE_MAX)) {
+            const char *side = hn_draft_translate(draft, hn_inside(draft->unit, open));
+            count = side != NULL ? hn_times(draft->unit, count, side) : NULL;
+        }
         if (!hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
             HN_DRAFT_NOTE(draft, "constants", "there are");
         else
@@ -702,32 +689,21 @@ static void read_symbols(struct hn_draft *draft)
     }
 }
 
-/* The kernel's shared arrays have at most 48 KiB; the bytes of an extern one are the launch's. */
+/* The bytes of an extern shared array are the launch's. */
 static void read_shared(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const struct hn_tokens launch = draft->launch[HN_LAUNCH_SHARED];
-    const char *sum = NULL;
     const char *told = hn_draft_translate(draft, launch);
     told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
     /* A function that the kernel calls may have it. */
     bool shares = launch.end > launch.begin && (told == NULL || strcmp(told, "0") != 0);
-    HN_EACH_AT(i, unit, draft->kernel->body, "__shared__") {
-        char type[HN_TYPE_SIZE];
+    HN_EACH_AT(i, unit, draft->kernel->body, "__shared__")
         shares |= hn_at(unit, i - 1, "extern");
-        const char *bytes = hn_type_of_c(hn_text_at(unit, i + 1), type)
-                                ? HN_DRAFT_TEXT(draft, "%lld", (long long)hn_type_bytes(type))
-                                : NULL;
-        bytes = times_sides(draft, bytes, i + 3);
-        if (bytes != NULL && hn_at(unit, i + 3, "["))
-            sum = sum != NULL ? HN_DRAFT_TEXT(draft, "%s + %s", sum, bytes) : bytes;
-    }
     if (shares) {
         draft->shared_bytes = told != NULL ? told : "0";
         draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
     }
-    if (hn_draft_number(draft, sum, HN_OF_LARGEST) > 49152)
-        add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= 49152", sum));
 }
 
 /* How much work there is: sizes that bound an index or that a known grid has; else the first. */
