@@ -36,7 +36,7 @@ class Import(hone.Case):
                      "  - block_size_x <= 1024\n",
                      "  - {name: out, type: float32, count: PROBLEM_X * PROBLEM_Y, role: output}\n",
                      '  - {name: in, type: float32, count: PROBLEM_X * PROBLEM_Y, fill: "uniform(0, 2.0)"}\n',
-                     '  - {name: argument_3, type: float32, count: 32 * 8}  # TODO: which fill? The file says: 3 * i + 1\n',
+                     '  - {name: argument_3, type: float32, count: 1}  # TODO: how many elements? The file says: 32 * max(tile)\n',
                      "  - {name: columns, type: int32, value: columns}\n", "  - {name: weights, from: argument_3}\n",
                      '  grid: ["ceil_div(PROBLEM_X, block_size_x * tile)", PROBLEM_Y]\n',
                      "# TODO: the file's compiler option -arch=sm_70 (", "# TODO: the file's compiler option -Xcompiler=-fPIC (",
@@ -90,7 +90,7 @@ class Import(hone.Case):
         self.hone("init", "rows.json")
         text = (self.folder / "scale_rows.yaml").read_text()
         self.assertNotIn("argument_3", text)
-        self.assertIn("symbols:\n  - {name: weights, type: float32, count: 32 * 8}  # TODO: which fill? The file says: 3 * i + 1\n", text)
+        self.assertIn("symbols:\n  - {name: weights, type: float32, count: 1}  # TODO: how many elements? The file says: 32 * max(tile)\n", text)
         self.hone("compile", "scale_rows.yaml", "--arch", "sm_90")
 
     def test_values_in_pythons_syntax(self):

@@ -350,8 +350,8 @@ static const char *type_of(struct import *import, const json_t *argument)
     return known ? FORMAT(import, "%s", type) : NULL;
 }
 
-/* A number of elements, an expression of the problem, in which "ProblemSize[1]" and "max(tile)",
- * the largest value of a parameter, may stand; NULL where the file has none. */
+/* A number of elements, an expression of the problem, in which "ProblemSize[1]" may stand; NULL
+ * where the file has none. */
 static const char *count_of(struct import *import, const json_t *argument)
 {
     const char *count = number_of(import, json_object_get(argument, "Size"));
@@ -362,14 +362,6 @@ static const char *count_of(struct import *import, const json_t *argument)
         if (hn_draft_find(draft, problem_names[axis]) != NULL)
             count = hn_draft_replace(draft, count, FORMAT(import, "ProblemSize[%d]", axis),
                                      problem_names[axis]);
-    HN_EACH(each, draft->names) {
-        struct hn_text largest = {0};
-        struct hn_value value = each->preset;
-        hn_draft_holds(draft, each->name, HN_OF_LARGEST, &value, NULL);
-        hn_value_append(&largest, &value);
-        count = hn_draft_replace(draft, count, FORMAT(import, "max(%s)", each->name), largest.data);
-        hn_text_finish(&largest);
-    }
     return hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
 }
 
