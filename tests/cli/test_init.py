@@ -797,7 +797,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # What moves a pointer is an index, what is made of facts alone is one.
                 ("#define RADIUS 2\n#define TILE 32\n#define WIDE (TILE + 2 * RADIUS)\n__global__ void k(float *y, const int *rows, const float *x) { const int area = (2 * RADIUS + 1) * (2 * RADIUS + 1); __shared__ float s[WIDE];\n"
                  " s[threadIdx.x] = x[blockIdx.x * TILE + threadIdx.x]; atomicAdd(y + rows[threadIdx.x], s[0] / area); }",
-                 ("rows, type: int32, count: SIZE}  # TODO: its elements are indices", "x, type: float32, count: SIZE}  # TODO: how many elements?\n", "  TILE: [16, 32, 64]\n"), ("area: ",)),
+                 ("rows, type: int32, count: SIZE}  # TODO: its elements are indices", "x, type: float32, count: SIZE}  # TODO: how many elements?\n", "  TILE: [16, 32, 64]\n", "  area: [16, 25, 32]  # TODO: are results the same"), ()),
                 # A name that a macro declares for what it is passed.
                 ("#define BOOL_SWITCH(COND, NAME, ...) if (COND) { constexpr bool NAME = true; __VA_ARGS__(); } else { constexpr bool NAME = false; __VA_ARGS__(); }\n"
                  "template <int N, bool kLast> struct Tr { static constexpr int kN = N; };\ntemplate <class T> __global__ void k(float *x) { x[threadIdx.x] = T::kN; }\n"

@@ -69,9 +69,8 @@ void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *para
     qsort(parameter->values.items, parameter->values.count, sizeof value, hn_value_compare);
 }
 
-/* The preset, and unless it is alone powers of two around it, off and on of a flag. */
-static void choose_values(const struct hn_draft *draft, struct hn_draft_name *parameter,
-                          struct hn_value preset, bool alone)
+void hn_draft_choose_values(const struct hn_draft *draft, struct hn_draft_name *parameter,
+                            struct hn_value preset, bool alone)
 {
     bool boolean = preset.type == HN_BOOLEAN;
     int64_t number = boolean ? preset.boolean : preset.integer;
@@ -96,18 +95,8 @@ static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *p
     int64_t preset = wide && draft->dimensions == 1                                 ? 256
                      : wide || hn_is_like(name, "tile") || hn_is_like(name, "side") ? 16
                                                                                     : 1;
-    choose_values(draft, parameter, hn_integer(preset), preset == 1 && !hn_is_like(name, "items"));
-}
-
-const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset,
-                                bool guessed)
-{
-    struct hn_draft_name *parameter =
-        hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
-    parameter->comment = guessed ? "TODO: which block? The kernel does not ask how large it is"
-                                 : "of the launch alone";
-    choose_values(draft, parameter, hn_integer(preset), guessed);
-    return parameter->name;
+    hn_draft_choose_values(draft, parameter, hn_integer(preset),
+                           preset == 1 && !hn_is_like(name, "items"));
 }
 
 /* Whether a name is one of those of which a macro for whoever compiles is defined as one: "#define
@@ -172,11 +161,6 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         hn_unit_meaning(unit, name, draft->kernel->body.end - 1) == meaning &&
         (meaning->macro || (meaning->constant && hn_code_next_value(&next, name, false, &value) &&
                             !hn_code_next_value(&next, name, false, &value)));
-    int facts = 0; /* "(2 * RADIUS + 1)" */
-    for (size_t i = meaning->body.begin; i < meaning->body.end; i++)
-        if (hn_text_is_word(hn_text_at(unit, i)))
-            facts = facts >= 0 && hn_is_like(hn_text_at(unit, i), "fact") ? 1 : -1;
-    refused |= facts > 0 && !hn_is_like(name, "block");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") /* filled by the host */
         refused |= HN_HAS(unit, HN_REST(unit, i), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
@@ -198,11 +182,6 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
                   hn_is_like(name, "items") || hn_is_like(name, "tile") || hn_is_like(name, "side");
     return splits && !hn_is_like(name, "wide");
-}
-
-static int64_t number_of(struct hn_draft *draft, struct hn_tokens tokens, enum hn_draft_names of)
-{
-    return hn_draft_number(draft, hn_draft_translate(draft, tokens), of);
 }
 
 /* What the source leaves to whoever compiles, then what it declares itself: plain numbers before
@@ -227,14 +206,15 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
         if ((has_word(unit, meaning, chosen) &&
              add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != NULL) ||
             HN_HAS(unit, meaning->body, "?") ||
-            (number = number_of(draft, meaning->body, HN_OF_NOTHING)) == INT64_MIN ||
+            (number = hn_draft_number(draft, hn_draft_translate(draft, meaning->body),
+                                      HN_OF_NOTHING)) == INT64_MIN ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
         bool left = guarded && !hn_is_like(name, "fact");
         parameter->comment = left || splits_work(draft, name) ? NULL : same_results;
-        choose_values(draft, parameter, hn_integer(number), false);
+        hn_draft_choose_values(draft, parameter, hn_integer(number), false);
     }
 }
 
@@ -335,11 +315,11 @@ static void choose_template(struct hn_draft *draft)
             struct hn_draft_name *value = hn_draft_add(
                 draft, hn_draft_free_name(draft, declared->name), declared->name, false);
             bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            int64_t preset = number_of(draft, item, HN_OF_ALL);
+            int64_t preset = hn_draft_number(draft, hn_draft_translate(draft, item), HN_OF_ALL);
             bool known = preset > INT64_MIN || boolean;
             if (known)
-                choose_values(draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset),
-                              false);
+                hn_draft_choose_values(
+                    draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
             else
                 choose_unknown(draft, value);
             struct hn_draft_name given = {.name = NULL};
@@ -659,7 +639,8 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
-            (number = number_of(draft, macro->body, HN_OF_NOTHING)) >= least_size &&
+            (number = hn_draft_number(draft, hn_draft_translate(draft, macro->body),
+                                      HN_OF_NOTHING)) >= least_size &&
             !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
             (guarded || is_used(draft, macro->name))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);

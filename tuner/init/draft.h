@@ -118,6 +118,9 @@ struct hn_draft_name *hn_draft_find(const struct hn_draft *draft, const char *na
 struct hn_draft_name *hn_draft_add(struct hn_draft *draft, const char *name, const char *own, bool is_size);
 /* One that it does not have yet; in order. */
 void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter, struct hn_value value);
+/* Its preset, and unless that is alone powers of two around it, off and on of a flag. */
+void hn_draft_choose_values(const struct hn_draft *draft, struct hn_draft_name *parameter, struct hn_value preset,
+                            bool alone);
 /* nvcc, and why, where NVRTC cannot compile the source. */
 void hn_draft_choose_compiler(struct hn_draft *draft);
 /* A text with each such part of it, which is no part of a word, by another. */
@@ -147,7 +150,5 @@ bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, 
 const char *hn_draft_given(struct hn_draft *draft, size_t argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
-/* A parameter of the launch alone; guessed: its preset is its only value. Returns its name. */
-const char *hn_draft_add_launch(struct hn_draft *draft, const char *wish, int64_t preset, bool guessed);
 
 #endif

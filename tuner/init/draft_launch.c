@@ -333,11 +333,14 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
         asks |= !hn_at(draft->unit, i - 1, ".");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
-            HN_HAS(draft->unit, HN_EVERYWHERE, each->own) &&
             (hn_is_like(each->own, "block") || hn_is_like(each->own, "tile") ||
              hn_at(draft->unit, hn_find(draft->unit, draft->kernel->body, each->own) - 1, "+=")))
             return each->name;
-    return hn_draft_add_launch(draft, wish, preset, !asks);
+    struct hn_draft_name *own = hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
+    own->comment =
+        asks ? "of the launch alone" : "TODO: which block? The kernel does not ask how large it is";
+    hn_draft_choose_values(draft, own, hn_integer(preset), !asks);
+    return own->name;
 }
 
 /* Takes what the launch says of each axis, where all are numbers that a block or a grid may have; a
@@ -646,8 +649,7 @@ static void read_divisions(struct hn_draft *draft)
         const char *given =
             named(draft, single(draft, draft->kernel->parameters.items[i].given), false);
         const char *own = draft->instances[i];
-        if (given != NULL && draft->kernel->parameters.items[i].kind == HN_PARAMETER_NUMBER &&
-            strcmp(given, own) != 0)
+        if (given != NULL && strcmp(given, own) != 0)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
     }
     for (size_t i = 0; i < unit->tokens.count; i++) {
@@ -686,23 +688,6 @@ static void read_symbols(struct hn_draft *draft)
                                            .type = HN_DRAFT_TEXT(draft, "%s", type),
                                            .count = count,
                                            .todo = "which contents, `from` which argument?"};
-    }
-}
-
-/* The bytes of an extern shared array are the launch's. */
-static void read_shared(struct hn_draft *draft)
-{
-    struct hn_unit *unit = draft->unit;
-    const struct hn_tokens launch = draft->launch[HN_LAUNCH_SHARED];
-    const char *told = hn_draft_translate(draft, launch);
-    told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
-    /* A function that the kernel calls may have it. */
-    bool shares = launch.end > launch.begin && (told == NULL || strcmp(told, "0") != 0);
-    HN_EACH_AT(i, unit, draft->kernel->body, "__shared__")
-        shares |= hn_at(unit, i - 1, "extern");
-    if (shares) {
-        draft->shared_bytes = told != NULL ? told : "0";
-        draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
     }
 }
 
@@ -766,7 +751,17 @@ void hn_draft_read_launch(struct hn_draft *draft)
         if (size->is_size && size->preset.integer == 0)
             size->preset = hn_integer(count > 1 || size->is_extent ? 1 << 22 / count : 1);
     read_symbols(draft);
-    read_shared(draft);
+    /* Shared bytes of the launch; a function that the kernel calls may have the array. */
+    const struct hn_tokens bytes = draft->launch[HN_LAUNCH_SHARED];
+    const char *told = hn_draft_translate(draft, bytes);
+    bool shares = bytes.end > bytes.begin && (told == NULL || strcmp(told, "0") != 0);
+    HN_EACH_AT(i, draft->unit, draft->kernel->body, "__shared__")
+        shares |= hn_at(draft->unit, i - 1, "extern");
+    if (shares) {
+        told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
+        draft->shared_bytes = told != NULL ? told : "0";
+        draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
+    }
     hn_draft_bound_threads(draft);
     read_divisions(draft);
 }

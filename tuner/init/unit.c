@@ -451,17 +451,6 @@ static void read_variable(struct reading *reading, CXCursor cursor)
 
 /* How kernels use their pointers. */
 
-/* What follows an element: "= x" writes, "+= x" and "++" do both, all else reads. */
-static void note_access(const struct hn_unit *unit, size_t at, struct hn_kernel_argument *argument)
-{
-    while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
-        at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
-                                  : at + (hn_at(unit, at, ")") ? 1 : 2);
-    bool assigned = hn_at(unit, at, "=");
-    argument->writes |= assigned || is_step(hn_text_at(unit, at));
-    argument->reads |= !assigned;
-}
-
 static bool is_operand(const char *text)
 {
     return hn_is_word_char(text[0]) ? strcmp(text, "return") != 0 : is_one_of(text, ")]");
@@ -521,9 +510,16 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         HN_EACH(each, unit->meanings)
             if (each->pointer && each->body.begin <= i && i < each->body.end && depth < 3)
                 alias = each;
-        if (indexed || star || cast)
-            note_access(unit, indexed ? last + 1 : behind, argument);
-        else if (alias != NULL && !alias->constant)
+        if (indexed || star || cast) {
+            size_t at = indexed ? last + 1 : behind;
+            while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
+                at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
+                                          : at + (hn_at(unit, at, ")") ? 1 : 2);
+            /* "= x" writes, "+= x" and "++" do both, all else reads. */
+            bool assigned = hn_at(unit, at, "=");
+            argument->writes |= assigned || is_step(hn_text_at(unit, at));
+            argument->reads |= !assigned;
+        } else if (alias != NULL && !alias->constant)
             note_uses(unit, kernel, alias->name, NULL, argument, depth + 1);
         else
             argument->reads = true;
