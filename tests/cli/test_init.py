@@ -364,10 +364,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
 
     def test_what_the_host_changes(self):
         """The first value of a variable that is written again stands beside it."""
-        changed = "value: n}  # TODO: the source begins with 100 and changes it before the launch\n"
+        changed = "value: n}  # TODO: the source begins with 100 and writes to it again\n"
         launch = "k<<<(n + 63) / 64, 64>>>(x, n);"
         for host, *parts in (
-                (f"int n = 2048; n = n + 1; cudaMalloc(&x, n * 3 * sizeof(float)); {launch}", "problem: {n: 2048}\n", "count: n * 3, role: output}", "value: n}  # TODO: the source begins with 2048 and changes it"),
+                (f"int n = 2048; n = n + 1; cudaMalloc(&x, n * 3 * sizeof(float)); {launch}", "problem: {n: 2048}\n", "count: n * 3, role: output}", "value: n}  # TODO: the source begins with 2048 and writes to it again"),
                 (f"int n = 100; if (argc > 1) n = atoi(argv[1]); cudaMemcpy(d, &n, sizeof n, cudaMemcpyHostToDevice); {launch}", "problem: {n: 100}\n", "value: n}\n"),
                 (f"for (int n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
                 (f"int n; for (n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
@@ -757,7 +757,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                   "int main() { int n = 4096, a = 0; float *in, *out; pick(n, a); cudaMalloc(&out, n * sizeof(float)); cudaMalloc(&in, 2 * n * sizeof(float));\n"
                   " void *args[] = {&out, &in, &n}; cudaLaunchKernel((void *)k, dim3(n / 64), dim3(64), args, 0, 0); }\n" + behind, parts, ())
                   for clip, behind, parts in (("void pick(int n, const int &a) {}\n", "", ("{name: out, type: float32, count: n, ", "count: 2 * n}\n", "value: n}\n", "grid: [n // BLOCK]")),
-                                              ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and changes it before the launch\n",)),
+                                              ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and writes to it again\n",)),
                                               ("void pick(int &n, int a);\n", "void pick(int &n, int a) { n /= 2; }", ("value: n}  # TODO: the source begins with 4096 and",)))),
                 # What is in subscripts is no random number, also by variables that begin with it.
                 ("__global__ void k(float *y, const float *x, const int *rows, const int *columns, const int *bins, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, begin = rows[i];\n"

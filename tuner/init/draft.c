@@ -550,8 +550,8 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
     } else {
         argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
         if (size != NULL && size->begins != NULL)
-            argument.todo = HN_DRAFT_LINE(
-                draft, "the source begins with %s and changes it before the launch", size->begins);
+            argument.todo = HN_DRAFT_LINE(draft, "the source begins with %s and writes to it again",
+                                          size->begins);
         else if (size == NULL && !passed.type_is_known)
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
