@@ -360,53 +360,10 @@ json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *er
 
 enum { FORMAT = 2 }; /* in hn_tables_open(), too */
 
-/* The documents of a cache file (docs/formats.md): heads of sessions with their lines, plans,
- * images, roofs; and who tunes what. A session is named by its origin, and `subject` is a hash of
- * its task and version. */
-static const char *const tables[] = {
-    /* Of all who make the tables at once, one does. */
-    "BEGIN",
-    "SELECT pg_advisory_xact_lock(1213156933)",
-    "CREATE SCHEMA IF NOT EXISTS hone",
-    "CREATE TABLE IF NOT EXISTS hone.session(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
-    " origin text COLLATE \"C\" NOT NULL UNIQUE, subject text NOT NULL, kernel text NOT NULL,"
-    " problem text NOT NULL, json text NOT NULL, checksum text NOT NULL,"
-    " records bigint NOT NULL DEFAULT 0)",
-    "CREATE INDEX IF NOT EXISTS session_of_kernel ON hone.session(kernel)",
-    "CREATE TABLE IF NOT EXISTS hone.record(session_id bigint NOT NULL REFERENCES hone.session"
-    " ON DELETE CASCADE, position bigint NOT NULL, json text NOT NULL, checksum text NOT NULL,"
-    " PRIMARY KEY(session_id, position))",
-    "CREATE TABLE IF NOT EXISTS hone.plan(hash text PRIMARY KEY, json text NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS hone.image(subject text NOT NULL, point text NOT NULL,"
-    " entry text NOT NULL, cubin bytea NOT NULL, hash text NOT NULL, PRIMARY KEY(subject, point))",
-    "CREATE TABLE IF NOT EXISTS hone.roof(device text NOT NULL, driver text NOT NULL,"
-    " measured double precision NOT NULL, json text NOT NULL, PRIMARY KEY(device, driver))",
-    "CREATE TABLE IF NOT EXISTS hone.claim(subject text PRIMARY KEY, kernel text NOT NULL,"
-    " problem text NOT NULL, device text NOT NULL, machine text NOT NULL, owner text NOT NULL,"
-    " since timestamptz NOT NULL, until timestamptz NOT NULL, finished timestamptz)",
-    "CREATE TABLE IF NOT EXISTS hone.format(version integer NOT NULL, id text NOT NULL)",
-};
-
-/* Trusted are whoever asks, who owns the database, and superusers. A table runs its owner's code,
- * and the triggers of whoever may make them, with the rights of whoever writes to it. */
-static const char looking[] =
-    "WITH part AS (SELECT n.oid, n.nspowner AS owner, n.nspacl AS acl, 'the schema hone' AS name"
-    " FROM pg_namespace n WHERE n.nspname = 'hone' UNION ALL SELECT c.oid, c.relowner, c.relacl,"
-    " 'hone.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"
-    " n.nspname = 'hone'), hand AS (SELECT name || ' is owned by ' AS what, owner AS role FROM"
-    " part UNION ALL SELECT name || ': ' || privilege_type || ' is granted to ', grantee FROM"
-    " part, aclexplode(acl) WHERE privilege_type IN ('TRIGGER', 'CREATE') UNION ALL SELECT name ||"
-    " ' has a trigger by ', CASE WHEN tgqual IS NULL THEN proowner ELSE 0 END FROM part JOIN"
-    " pg_trigger ON tgrelid = part.oid JOIN pg_proc f ON f.oid = tgfoid WHERE NOT tgisinternal)"
-    " SELECT to_regclass('hone.format') IS NOT NULL AS there, (SELECT min(what ||"
-    " coalesce(rolname, 'anybody')) FROM hand LEFT JOIN pg_roles r ON r.oid = role WHERE NOT"
-    " coalesce(rolsuper OR rolname = current_user OR r.oid = (SELECT datdba FROM pg_database WHERE"
-    " datname = current_database()), false)) AS stranger";
-
 /* Whether the tables are there; a failure where others could have their code run there. */
 static bool look_at_tables(struct hn_connection *connection, struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(connection, err, looking, "");
+    json_t *rows = hn_connection_read(connection, err, hn_server_stranger, "");
     const json_t *row = json_array_get(rows, 0);
     const char *stranger = json_string_value(json_object_get(row, "stranger"));
     bool there = json_is_true(json_object_get(row, "there"));
@@ -424,8 +381,8 @@ void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_err
     int version = 0;
     const char *text = "";
     if (!look_at_tables(connection, err)) {
-        for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-            hn_connection_run(connection, err, tables[i], "");
+        hn_connection_run(connection, err, "BEGIN", "");
+        hn_connection_run(connection, err, hn_server_tables, "");
         (void)look_at_tables(connection, err);
         hn_connection_run(connection, err,
                           "INSERT INTO hone.format SELECT 2,"

@@ -29,6 +29,9 @@ void hn_connection_run(struct hn_connection *connection, struct hn_error *err, c
 json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *err, const char *sql, const char *kinds,
                            ...);
 
+/* tables.sql and stranger.sql: makes the tables, and tells of one whose code would run there. */
+extern const char hn_server_tables[], hn_server_stranger[];
+
 /* Looks whether the tables are there, and makes them where there are none. id: the database's own name, drawn when they were
  * made. HN_EFORMAT: they are of another Hone. */
 void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_error *err);
