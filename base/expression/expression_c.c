@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -451,11 +450,10 @@ static size_t find_helpers(struct helper *helpers)
     size_t count = 0;
     bool math = false;
     const char *at = hn_expression_helpers, *code;
-    while ((code = strstr(at, "static inline ")) != NULL) {
+    while (count < HELPERS_MOST && (code = strstr(at, "static inline ")) != NULL) {
         math = math || memmem(at, (size_t)(code - at), "#include", strlen("#include")) != NULL;
         at = strstr(code, "\n}\n") + strlen("\n}\n");
         const char *name = strchr(code, '@') + 1;
-        assert(count < HELPERS_MOST);
         helpers[count++] =
             (struct helper){code, name, (size_t)(at - code), strcspn(name, "(") + 1, false, math};
     }

@@ -150,7 +150,6 @@ struct hn_export_rule {
     const struct hn_rule *rule;
     struct hn_c_slot slots[HN_RULE_VALUES_MOST];
     const char *features[HN_RULE_FEATURES_MOST]; /* as C */
-    bool is_truth[HN_RULE_FEATURES_MOST];        /* of a feature: its value is a truth, 0 or 1 */
     unsigned char depth[HN_RULE_NODES_MOST];     /* below a node, at most 255 */
     int answer[HN_RULE_NODES_MOST]; /* of a leaf: its configuration, or where it says what to
                                        compare */
@@ -173,15 +172,6 @@ static void name_slots(struct hn_export_rule *out)
             .word_count = list == NULL ? 0 : list->count,
         };
     }
-}
-
-static bool is_truth(const struct hn_rule *rule, const struct hn_rule_feature *feature)
-{
-    struct hn_value values[HN_RULE_VALUES_MOST], result;
-    for (size_t i = 0; i < rule->value_count; i++)
-        values[i] = hn_rule_value_end(&rule->values[i], false);
-    return hn_expression_evaluate(feature->expression, values, &result, NULL) == HN_OK &&
-           result.type == HN_BOOLEAN;
 }
 
 /* What is left to ask of a problem inside, whether a configuration can be used for it, on the
@@ -279,52 +269,25 @@ static void write_costs(struct hn_export_writer *writer)
     hn_rule_program_destroy(program);
 }
 
-/* That all stayed what they were. */
-static void write_inside(struct hn_export_writer *writer)
-{
-    const struct hn_export_rule *out = writer->rule;
-    for (size_t i = 0; i < out->rule->value_count; i++) {
-        const char *name = out->rule->values[i].name;
-        hn_export_append_wrapped(writer->text, "\n                       ",
-                                 "%sown_%s == %sproblem.%s", i > 0 ? " && " : "", name,
-                                 out->slots[i].real ? "(double)" : "", name);
-    }
-}
-
-/* "if (own_M <= 64) {", or the opposite. */
-static void write_branch(const struct hn_export_rule *out, const struct hn_rule_node *node,
-                         bool left, int indent)
-{
-    struct hn_text *text = out->writer->text;
-    hn_text_printf(text, "%*sif (", indent, "");
-    if (out->is_truth[node->feature]) {
-        hn_text_printf(text, "%s%s", left ? "!" : "", out->features[node->feature]);
-    } else {
-        hn_text_printf(text, "%s %s ", out->features[node->feature], left ? "<=" : ">");
-        const struct hn_value threshold = hn_integer(node->threshold);
-        hn_export_append_value(out->writer->export, "", &threshold, text);
-    }
-    hn_text_append(text, ") {\n");
-}
-
 /* The shallower side stands in braces, which return; the other one follows, so that nothing is
  * nested deeper than a balanced tree is. */
 static void write_node(const struct hn_export_rule *out, size_t place, int indent)
 {
     const struct hn_rule_node *node = &out->rule->nodes[place];
+    struct hn_text *text = out->writer->text;
     int inner = indent < INDENT_MOST ? indent + 4 : indent;
     while (node->feature >= 0) {
         bool left = out->depth[node->left] <= out->depth[node->right];
-        bool decided = out->is_truth[node->feature] && node->threshold != 0;
-        if (!decided) {
-            write_branch(out, node, left, indent);
-            write_node(out, (size_t)(left ? node->left : node->right), inner);
-            hn_text_printf(out->writer->text, "%*s}\n", indent, "");
-        }
-        bool next_left = decided ? node->threshold > 0 : !left;
-        node = &out->rule->nodes[next_left ? node->left : node->right];
+        const struct hn_value threshold = hn_integer(node->threshold);
+        hn_text_printf(text, "%*sif (%s %s ", indent, "", out->features[node->feature],
+                       left ? "<=" : ">");
+        hn_export_append_value(out->writer->export, "", &threshold, text);
+        hn_text_append(text, ") {\n");
+        write_node(out, (size_t)(left ? node->left : node->right), inner);
+        hn_text_printf(text, "%*s}\n", indent, "");
+        node = &out->rule->nodes[left ? node->right : node->left];
     }
-    hn_text_printf(out->writer->text, "%*sreturn %d;\n", indent, "",
+    hn_text_printf(text, "%*sreturn %d;\n", indent, "",
                    2 * out->answer[node - out->rule->nodes] + node->sure);
 }
 
@@ -339,9 +302,10 @@ struct hn_export_rule *hn_export_rule_make(struct hn_export_writer *writer)
     for (size_t i = 0; i < out->rule->feature_count && !hn_failed(writer->err); i++) {
         const struct hn_rule_feature *feature = &out->rule->features[i];
         struct hn_text text = {0};
-        out->is_truth[i] = is_truth(out->rule, feature);
         hn_expression_append_c(feature->expression, out->slots, writer->export->lower, HN_C_INTEGER,
                                NULL, &text, writer->err);
+        /* Compilers warn of a truth that is compared with anything but 0 and 1. */
+        hn_text_append(&text, strpbrk(feature->text, "=<>") != NULL ? " * 1" : "");
         out->features[i] = hn_need_kept(&writer->memory, hn_text_take(&text));
     }
     for (size_t i = out->rule->node_count; i-- > 0;) {
@@ -371,17 +335,6 @@ static json_t *end_to_json(const struct hn_export_rule *out, const struct hn_rul
     return hn_render_text(&text);
 }
 
-/* "problem.ORDER == HONE_MATMUL_ROW || …" */
-static json_t *known_to_json(const struct hn_export_rule *out, const struct hn_rule_value *value)
-{
-    struct hn_text text = {0};
-    for (size_t k = 0; k < value->word_count; k++) {
-        hn_text_printf(&text, "%sproblem.%s == ", k > 0 ? " || " : "", value->name);
-        hn_export_append_value(out->writer->export, value->name, &value->words[k], &text);
-    }
-    return hn_render_text(&text);
-}
-
 /* How the rule takes the values of a problem: they are brought inside of what it was learnt for. */
 static json_t *inputs_to_json(const struct hn_export_rule *out)
 {
@@ -389,15 +342,21 @@ static json_t *inputs_to_json(const struct hn_export_rule *out)
     for (size_t i = 0; i < out->rule->value_count; i++) {
         const struct hn_rule_value *value = &out->rule->values[i];
         bool real = out->slots[i].real;
+        struct hn_text known = {0}; /* "problem.ORDER == HONE_MATMUL_ROW || …" */
+        for (size_t k = 0; k < value->word_count; k++) {
+            hn_text_printf(&known, "%sproblem.%s == ", k > 0 ? " || " : "", value->name);
+            hn_export_append_value(out->writer->export, value->name, &value->words[k], &known);
+        }
         json_array_append_new(
             inputs,
-            json_pack(
-                "{ss ss ss so so so* so}", "name", value->name, "type", real ? "double" : "int64_t",
-                "cast", real ? "(double)" : "", "low", end_to_json(out, value, false, real), "high",
-                end_to_json(out, value, true, real), "known", known_to_json(out, value), "log",
-                value->word_count > 0 ? json_string("0")
-                                      : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
-                                                     value->name, value->name)));
+            json_pack("{ss ss so so so so* so}", "name", value->name, "type",
+                      real ? "double" : "int64_t", "given",
+                      json_sprintf("%sproblem.%s", real ? "(double)" : "", value->name), "low",
+                      end_to_json(out, value, false, real), "high",
+                      end_to_json(out, value, true, real), "known", hn_render_text(&known), "log",
+                      value->word_count > 0 ? json_string("0")
+                                            : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
+                                                           value->name, value->name)));
     }
     return inputs;
 }
@@ -445,6 +404,5 @@ const struct hn_export_part hn_export_rule_parts[] = {
     {"rule_serves", write_all_usable},
     {"rule_body", write_tree},
     {"rule_costs", write_costs},
-    {"rule_inside", write_inside},
     {0},
 };

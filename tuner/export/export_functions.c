@@ -403,27 +403,13 @@ static void write_sizes(struct hn_export_writer *writer)
     write_cases(writer, 1, list_others, true);
 }
 
-/* "    int64_t M, N;": members of one type share a line. */
-static void append_member(const char *type, const char *name, const char *suffix, char *last,
-                          size_t last_size, struct hn_text *text)
-{
-    bool again = strcmp(last, type) == 0;
-    if (again)
-        hn_text_append(text, ",");
-    else
-        hn_text_printf(text, "%s    %s ", last[0] == '\0' ? "" : ";\n", type);
-    hn_export_append_wrapped(text, "\n       ", "%s%s%s", again ? " " : "", name, suffix);
-    snprintf(last, last_size, "%s", type);
-}
-
 static void write_sizes_members(struct hn_export_writer *writer)
 {
-    char last[32] = "", type[32];
+    char type[32];
     const struct hn_plan *plan = writer->plan;
     for (size_t i = 0; i < plan->argument_count; i++)
         if (plan->arguments[i].shape.width != NULL)
-            append_member("int64_t", plan->arguments[i].name, "_pitch", last, sizeof last,
-                          writer->text);
+            hn_text_printf(writer->text, "    int64_t %s_pitch;\n", plan->arguments[i].name);
     for (size_t i = 0; i < plan->argument_count; i++) {
         const struct hn_argument *argument = &plan->arguments[i];
         bool is_scalar = argument->count == NULL;
@@ -432,21 +418,9 @@ static void write_sizes_members(struct hn_export_writer *writer)
         if (is_scalar)
             hn_export_need_one_type(writer->export, argument, writer->err);
         hn_type_format_c(argument->element, 1, type, sizeof type);
-        append_member(is_scalar ? type : "size_t", argument->name, is_scalar ? "_value" : "_size",
-                      last, sizeof last, writer->text);
+        hn_text_printf(writer->text, "    %s %s_%s;\n", is_scalar ? type : "size_t", argument->name,
+                       is_scalar ? "value" : "size");
     }
-    hn_text_append(writer->text, ";\n");
-}
-
-static void write_problem_members(struct hn_export_writer *writer)
-{
-    const struct hn_plan *plan = writer->plan;
-    char last[32] = "";
-    for (size_t i = 0; i < plan->problem_count; i++)
-        append_member(hn_export_problem_is_real(writer->export, plan->problem[i]) ? "double"
-                                                                                  : "int64_t",
-                      plan->problem[i], "", last, sizeof last, writer->text);
-    hn_text_append(writer->text, plan->problem_count > 0 ? ";\n" : "    int none;\n");
 }
 
 /* Takes the line: two can come down to the same once the point is known. */
@@ -492,34 +466,25 @@ static void write_constraints(struct hn_export_writer *writer)
     write_cases(writer, 1, list_constraints, false);
 }
 
-/* Dynamic shared memory that a block may have: "    case 80: case 87: most_shared = 166912;
- * break;". An architecture that is not known has the most. */
+/* Dynamic shared memory that a block may have: "    case 80: most_shared = 166912; break;". An
+ * architecture that is not known has the most. */
 static void write_shared_limits(struct hn_export_writer *writer)
 {
     enum { FIRST = 70, END = 200 };
-    int limits[END] = {0}, most = 0;
-    struct hn_text *text = writer->text;
-    for (int i = FIRST; i < END; i++) {
-        char name[16];
-        struct hn_device device;
-        snprintf(name, sizeof name, "sm_%d", i);
-        if (hn_device_for_architecture(name, &device, NULL) == HN_OK)
-            limits[i] = device.shared_per_block_optin;
-        most = limits[i] > most ? limits[i] : most;
-    }
-    for (int i = FIRST; i < END; i++) {
-        int limit = limits[i];
-        if (limit == 0 || limit == most)
-            continue;
-        hn_text_append(text, "   ");
-        for (int same = i; same < END; same++)
-            if (limits[same] == limit) {
-                hn_text_printf(text, " case %d:", same);
-                limits[same] = 0;
-            }
-        hn_text_printf(text, " most_shared = %d; break;\n", limit);
-    }
-    hn_text_printf(text, "    default: most_shared = %d; break;\n", most);
+    int most = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = FIRST; i < END; i++) {
+            char name[16];
+            struct hn_device device;
+            snprintf(name, sizeof name, "sm_%d", i);
+            if (hn_device_for_architecture(name, &device, NULL) != HN_OK)
+                continue;
+            const int own = device.shared_per_block_optin;
+            if (pass == 1 && own < most)
+                hn_text_printf(writer->text, "    case %d: most_shared = %d; break;\n", i, own);
+            most = own > most ? own : most;
+        }
+    hn_text_printf(writer->text, "    default: most_shared = %d; break;\n", most);
 }
 
 /* Tensor maps in C: what each says for a configuration and problem, and how it is encoded. */
@@ -628,7 +593,6 @@ static void write_tensors(struct hn_export_writer *writer)
 }
 
 const struct hn_export_part hn_export_function_parts[] = {
-    {"problem_members", write_problem_members},
     {"shared_limits", write_shared_limits},
     {"sizes_members", write_sizes_members},
     {"sizes_body", write_sizes},

@@ -590,7 +590,13 @@ static json_t *describe(struct hn_export_writer *writer)
     json_t *dynamic_steps = json_array(), *window_buffers = json_array(), *distances = json_array();
     json_t *tensor_names = json_array(), *configs = json_array();
     json_t *columns = hn_render_names(plan->parameters, plan->parameter_count);
+    json_t *members = json_array();
     struct hn_text window = {0}, kernel = {0};
+    for (size_t i = 0; i < plan->problem_count; i++) {
+        bool real = hn_export_problem_is_real(export, plan->problem[i]);
+        json_array_append_new(members, json_pack("{ss ss}", "name", plan->problem[i], "type",
+                                                 real ? "double" : "int64_t"));
+    }
     for (size_t i = 0; i < plan->step_count; i++) {
         const struct hn_geometry *geometry = &plan->steps[i].geometry;
         bool has_window = geometry->window.parts[HN_WINDOW_BYTES] != NULL;
@@ -649,7 +655,8 @@ static json_t *describe(struct hn_export_writer *writer)
         "architectures", architectures, "calls", calls_to_json(writer), "configs", configs,
         "results", results_to_json(export), "parameters",
         images != NULL ? hn_export_parameters_to_json(writer) : json_array()));
-    json_object_update_new(json, json_pack("{so s[s] sb}", "columns", columns, "last_columns",
+    json_object_update_new(json, json_pack("{so so s[s] sb}", "problem_values", members, "columns",
+                                           columns, "last_columns",
                                            "device, compute capability, SMs, time in us",
                                            "declares", plan->override_count > 0));
     json_object_update_new(json, hn_needed(held_to_json(export)));
