@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tuner/family/learn.h"
+#include "tuner/session/choice_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
