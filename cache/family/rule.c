@@ -88,10 +88,10 @@ bool hn_rule_evaluate(const struct hn_rule *rule, const struct hn_bindings *prob
     return true;
 }
 
-/* The configuration that a leaf says to compare as the i-th one; -1: there are no more. */
+/* The configuration to compare as the i-th one at a leaf; -1: there are no more, or it is alone. */
 static int compared(const struct hn_rule *rule, const struct hn_rule_node *leaf, size_t i)
 {
-    if (rule->cost == NULL || i >= rule->configuration_count)
+    if (rule->cost == NULL || leaf->among_count == 1 || i >= rule->configuration_count)
         return -1;
     return leaf->among_count == 0 ? (int)i : i < leaf->among_count ? leaf->among[i] : -1;
 }
@@ -106,8 +106,8 @@ static void begin_order(const struct hn_rule *rule, const struct hn_rule_node *l
         logs[i] = values[i].type == HN_WORD ? 0 : log(fmax(1, hn_value_number(&values[i])));
     for (size_t c = 0; c < all; c++)
         order[c] = 1e300 * (double)(c > 0 ? c : all);
-    if (rule->cost == NULL)
-        order[leaf->configuration] = 0;
+    if (rule->cost == NULL || leaf->among_count == 1)
+        order[rule->cost == NULL ? leaf->configuration : leaf->among[0]] = 0;
 }
 
 /* The logarithm of what it costs, corrected. */
@@ -684,6 +684,7 @@ static const struct hn_field rule_fields[] = {
     {.key = "corrections",
      .most = HN_RULE_CONFIGURATIONS_MOST * (HN_RULE_VALUES_MOST + 1),
      HN_LIST(hn_rule, corrections, correction_count, number_list)},
+    {.key = "short", .kind = HN_FIELD_FLAG, HN_AT(hn_rule, is_short)},
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
     {.key = "bytes", .kind = HN_FIELD_INDEX, HN_AT(hn_rule, bytes)},

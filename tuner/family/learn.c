@@ -682,6 +682,8 @@ static void learn(struct learning *learning, struct hn_error *err)
     hn_parallel_do(learning->sample_count, 0, choose, learning);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
+    if (learning->options->shorten)
+        hn_rule_shorten(&learnt->rule);
     drop_unused(&learnt->rule);
     hn_rule_complete(&learnt->rule, err);
 }

@@ -109,6 +109,7 @@ struct hn_learn_options {
     size_t samples; /* so many of them */
     size_t trees;   /* of a model: fewer are quicker and know less */
     size_t wanted;  /* sizes that are to be measured next */
+    bool shorten;   /* hn_rule_shorten, which takes a while */
 };
 
 struct hn_learnt {
