@@ -508,7 +508,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(Eye eye) { const int n = 4096; float4 own[24], *p; cudaMalloc(&p, sizeof(own)); dim3 grid(n / BX, 7); float *x; cudaMalloc(&x, sizeof(float) * grid.x * grid.y);\n"
                  " k<<<grid, BX>>>(x, p, eye, n); }",
                  "x, type: float32, count: (n // 16) * 7, role: output}  # TODO: which elements are written changes with the parameters\n", "p, type: float32x4, count: 24}\n",
-                 "{name: eye_data, type: float32, count: 12}")):
+                 "{name: eye_data, type: float32, count: 12}"),
+                # What begins as 0 in a loop is no extent; what bounds a loop is no random number.
+                ("__global__ void k(float *x, const int *lengths, int n, int k) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int j = 0; j < lengths[i]; j++) x[i * n + k] += j; }\n"
+                 "void f(float *x, int *l) { int n = 4096; for (int k = 0; k < n / 32; k++) k<<<n / 32, 32>>>(x, l, n, k); }",
+                 "problem: {n: 4096, k: 1}\n", "lengths, type: int32, count: n}  # TODO: its elements are indices", "value: k}  # TODO: which value?\n")):
             draft = self.draft(source)
             for part in parts:
                 self.assertIn(part, draft, source)

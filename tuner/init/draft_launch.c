@@ -517,7 +517,9 @@ static void read_passed(struct hn_draft *draft)
             continue;
         size->made |= number > INT64_MIN && !hn_draft_holds(draft, text, HN_OF_NOTHING, NULL, NULL);
         size->told = number > 0 || size->made;
-        size->is_extent &= !size->made || hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL);
+        /* Nor is what begins as 0, "for (int k = 0; ...) kernel<<<...>>>(x, k)". */
+        size->is_extent &=
+            number != 0 && (!size->made || hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL));
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;

@@ -400,7 +400,10 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     /* "int blocks; blocks = n / 64;", of a class, too, or by its constructor, "Solver() :
      * blocks(64)"; what begins as 0 is set: "get(&blocks);" */
     bool field = cursor.kind == CXCursor_FieldDecl;
-    bool later = field || (reading->function.begin > 0 && !clang->isConstQualifiedType(type));
+    bool local = reading->function.begin > 0;
+    bool host = local && unit->functions.items[unit->functions.count - 1].host;
+    bool loop = host && hn_at(unit, whole.begin - 1, "("); /* "for (int k = 0;" */
+    bool later = field || (local && !loop && !clang->isConstQualifiedType(type));
     CXCursor parent = clang->getCursorSemanticParent(cursor);
     struct hn_tokens all = {field ? extent_of(reading, parent).begin : at, reading->function.end};
     at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
@@ -429,7 +432,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
     CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
-    const char *space = reading->function.begin > 0 ? NULL : reading->scope;
+    const char *space = local ? NULL : reading->scope;
     if (listed && !unnamed)
         space = hn_need_format(&unit->memory, "%s::", keep(reading, clang->getTypeSpelling(type)));
     struct hn_meaning own = {.name = name,
@@ -441,8 +444,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .constant = (listed && unnamed) ||
                                          (!of_template && (number || type.kind == CXType_Pointer) &&
                                           clang->isConstQualifiedType(pointee))};
-    if (reading->function.begin > 0 && number &&
-        unit->functions.items[unit->functions.count - 1].host && is_written(unit, &own, body.end)) {
+    if (host && number && is_written(unit, &own, body.end)) {
         own.first = body;
         own.body.end = body.begin;
     }
@@ -471,6 +473,8 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             continue;
         HN_EACH_AT(open, unit, ((struct hn_tokens){kernel->body.begin, i}), "[")
             argument->indexes |= i < hn_inside(unit, open).end;
+        /* "for (int j = 0; j < lengths[i]; j++)" */
+        argument->indexes |= hn_at(unit, i - 1, "<") || hn_at(unit, i - 1, "<=");
         HN_EACH(moved, kernel->arguments) /* "atomicAdd(y + rows[i], x)" */
             argument->indexes |=
                 moved->pointer && hn_at(unit, i - 1, "+") && hn_at(unit, i - 2, moved->name);
