@@ -55,8 +55,8 @@ size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_binding
                              int configurations[HN_LIB_RACERS_LIKELY])
 {
     struct likely likely = {own, configurations, 0};
-    bool sure;
-    for (size_t i = 0; rule->cost == NULL && i < rule->value_count; i++)
+    bool sure, by_tree = rule->cost == NULL || rule->is_short;
+    for (size_t i = 0; by_tree && i < rule->value_count; i++)
         for (double factor = 0.5; factor <= 2; factor *= 4)
             add_configuration(choose_beside(rule, problem, &rule->values[i], factor), &likely);
     hn_rule_choose(rule, problem, add_configuration, &likely, &sure);
