@@ -383,14 +383,13 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
     return count > 0;
 }
 
-/* False: it is to be guessed. *sized: the sizes say it, and a grid that divides nothing holds. */
-static bool take_block(struct hn_draft *draft, bool *sized)
+/* False: it is to be guessed. */
+static bool take_block(struct hn_draft *draft)
 {
     const char **block = draft->block;
     struct hn_tokens parts[3] = {{0}};
     read_dim3(draft, draft->launch[HN_LAUNCH_BLOCK], parts);
     draft->block_is_known = take(draft, false, block);
-    *sized = draft->block_is_known && !is_number(block[0]);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
         if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0 ||
@@ -722,7 +721,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
         split(draft->unit, hn_inside(draft->unit, i + 1), &bounds, 1);
     draft->bounds = hn_draft_translate(draft, bounds);
     read_passed(draft);
-    bool sized, taken = take_block(draft, &sized);
+    bool taken = take_block(draft);
     if (!taken)
         guess_block(draft);
     int dimensions = draft->dimensions;
@@ -730,7 +729,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     draft->grid_is_known =
         take(draft, true, draft->grid) &&
         (taken || hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL ||
-         ((sized || !is_number(draft->grid[0])) && strpbrk(draft->grid[0], "/(") == NULL));
+         (!is_number(draft->grid[0]) && strpbrk(draft->grid[0], "/(") == NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
     find_extents(draft);
     if (!draft->grid_is_known)

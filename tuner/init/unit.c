@@ -490,8 +490,6 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             note_uses(unit, kernel, target, NULL, &number, depth + 1);
             argument->indexes |= number.indexes;
         }
-        while (member && hn_at(unit, end, "."))
-            end += 2;
         size_t last = end - 1;
         while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
                !hn_at(unit, first - 2, ">"))
