@@ -926,27 +926,15 @@ static const struct hn_toolkit_library libclang = {
                               "/usr/lib{64,}/{llvm*/lib{64,}/,}libclang{,-[1-9][0-9]}.so*", NULL},
 };
 
-/* HN_ERUN says what was tried and how to get it. */
-static enum hn_status open_clang(struct hn_clang *clang, struct hn_error *err)
+enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
 {
+    struct reading reading = {.unit = unit, .scope = "", .defines = "", .function = {0, SIZE_MAX}};
     struct hn_symbol symbols[] = {
-#define X(type, name, arguments) {"clang_" #name, &clang->name, false},
+#define X(type, name, arguments) {"clang_" #name, &reading.clang.name, false},
         HN_CLANG_FUNCTIONS(X)
 #undef X
     };
     struct hn_error why;
-    if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols, &clang->library,
-                        &why) != HN_OK)
-        return hn_fail(err, HN_ERUN,
-                       "libclang, with which sources are read: %s; `apt-get install libclang1` or "
-                       "`pip install libclang` brings it, HONE_LIBCLANG names its file",
-                       why.message);
-    return HN_OK;
-}
-
-enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
-{
-    struct reading reading = {.unit = unit, .scope = "", .defines = "", .function = {0, SIZE_MAX}};
     size_t size;
     unit->path = hn_need_kept(&unit->memory, hn_need_copy(path));
     unit->absent = "";
@@ -955,8 +943,12 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
     unit->text = hn_need_kept(&unit->memory, unit->text);
     if (strlen(unit->text) != size)
         return hn_fail(err, HN_EFORMAT, "%s: found a NUL byte; expected a CUDA source", path);
-    if (open_clang(&reading.clang, err) != HN_OK)
-        return err->status;
+    if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols,
+                        &reading.clang.library, &why) != HN_OK)
+        return hn_fail(err, HN_ERUN,
+                       "libclang, with which sources are read: %s; `apt-get install libclang1` or "
+                       "`pip install libclang` brings it, HONE_LIBCLANG names its file",
+                       why.message);
     for (int i = 0; i < MOST_PASSES && parse(&reading); i++)
         continue;
     if (reading.foreign)
