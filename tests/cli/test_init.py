@@ -509,6 +509,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " k<<<grid, BX>>>(x, p, eye, n); }",
                  "x, type: float32, count: (n // 16) * 7, role: output}  # TODO: which elements are written changes with the parameters\n", "p, type: float32x4, count: 24}\n",
                  "{name: eye_data, type: float32, count: 12}"),
+                ("#define TPB 64\n__global__ void k(const float *x, float *y, int n) { int i = blockIdx.x * TPB + threadIdx.x; if (i < n) y[i] = x[blockIdx.x]; }\n"
+                 "void f(float *y) { const int n = 4096; float *x; cudaMalloc(&x, n / TPB * sizeof(float)); k<<<n / TPB, TPB>>>(x, y, n); }",
+                 "x, type: float32, count: n // 32}  # TODO: how many the source has changes with the parameters\n"),
                 # What begins as 0 in a loop is no extent; what bounds a loop is no random number.
                 ("__global__ void k(float *x, const int *lengths, int n, int k) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int j = 0; j < lengths[i]; j++) x[i * n + k] += j; }\n"
                  "void f(float *x, int *l) { int n = 4096; for (int k = 0; k < n / 32; k++) k<<<n / 32, 32>>>(x, l, n, k); }",

@@ -545,8 +545,10 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             sized |= each->kind == HN_PARAMETER_NUMBER && hn_is_like(each->name, "extent");
         if ((given == NULL || sized) && draft->capture == NULL)
             ask(draft, &argument, "how many elements?");
-        else if (given != NULL && draft->varies && declared->writes)
-            ask(draft, &argument, "which elements are written changes with the parameters");
+        else if (given != NULL && draft->varies)
+            ask(draft, &argument,
+                declared->writes ? "which elements are written changes with the parameters"
+                                 : "how many the source has changes with the parameters");
     } else {
         argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
         if (size != NULL && size->begins != NULL)
