@@ -338,7 +338,7 @@ static void find_wanted(struct learning *learning)
 }
 
 /* The share of the mean time that one more configuration has to save. */
-static const double least_gain = 0.0002;
+static const double least_gain = 0.00005;
 /* A point that is further from the best at each size where it was measured is no configuration. */
 static const double most_candidate_loss = 0.15;
 /* Enough to tell which points go together well: so many, or a share of all. */
