@@ -67,10 +67,11 @@ class Families(hone.Case):
         folder = hone.SOURCE / "cache/recorded/nvidia-h200/families"
         self.cache = self.folder / "rules.db"
         self.hone("cache", "import", folder / "sgemm-nvidia-h200-cold.family.gz")
-        line = "family of sgemm on NVIDIA H200, cold L2: 64 configurations (1.4 MiB) for K 1 to 1048576, M 1 to 16384, N 1 to 16384, "
+        line = (r"family of sgemm on NVIDIA H200, cold L2: \d+ configurations \([0-9.]+ MiB\) for K 1 to 1048576, M 1 to 16384, "
+                "N 1 to 16384, ")
         listed = self.hone("cache", "list", COLUMNS="")
         self.assertEqual(listed.stderr, f"cache '{self.cache}' has no tunings yet, only rules of families\n")
-        self.assertTrue(listed.stdout.startswith(line))
+        self.assertRegex(listed.stdout, "^" + line)
         self.assertEqual(self.hone("cache", "show", "sgemm", COLUMNS="").stdout, listed.stdout)
         self.assertEqual([len(json.loads(self.hone("cache", "show", "sgemm", "--json").stdout)[key]) for key in ("tunings", "families")],
                          [0, 1])
@@ -85,7 +86,7 @@ class Families(hone.Case):
         shutil.copy(path, self.folder / "alone")
         for options in ((), ("--recorded", path), ("--recorded", "alone")):
             said = self.hone("export", "sgemm", "-o", "sgemm.h", *options).stderr
-            self.assertIn("wrote sgemm.h\n  for any problem hone_sgemm_choose; at 20 sizes that were not used: ", said)
+            self.assertRegex(said, r"wrote sgemm.h\n  for any problem hone_sgemm_choose; at \d+ sizes that were not used: ")
             self.write("choose.c", """#include "sgemm.h"
 int main(void)
 {
