@@ -253,7 +253,7 @@ int main(void)
                       f"{double.DOUBLE}/libcuda.so.1", "-o", "arguments"], ["./arguments"], LD_LIBRARY_PATH=double.DOUBLE)
 
     def test_header_of_one_configuration(self):
-        """Someone has to own it: at most 370 lines; and one program can include them all."""
+        """Someone has to own it: at most 380 lines; and one program can include them all."""
         lines, sources = {}, ""
         for config in sorted((hone.SOURCE / "configs").glob("*.yaml")):
             problems = sorted(RECORDED.glob(f"{config.stem}-*"))
@@ -264,8 +264,8 @@ int main(void)
             lines[config.stem] = (self.folder / name).read_text().count("\n")
             sources += f'#include "{name}"\n'
         self.assertGreater(len(lines), 10)
-        self.assertEqual({kernel for kernel, count in lines.items() if count > 370}, {"sgemm", "bgemm", "grouped", "attention", "decode"})
-        self.assertLess(lines["decode"], 400)  # nine values of a problem
+        self.assertEqual({kernel for kernel, count in lines.items() if count > 380}, {"sgemm", "bgemm", "grouped", "attention", "decode"})
+        self.assertLess(lines["decode"], 430)  # nine values of a problem, a line each
         self.assertLess(lines["sgemm"], 470)
         self.assertLess(max(lines["bgemm"], lines["grouped"], lines["attention"]), 830)  # with tensor maps
         for name, command in (("all.c", ["cc", "-std=c11"]), ("all.cpp", ["g++", "-std=c++17"])):
