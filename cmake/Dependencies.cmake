@@ -28,8 +28,8 @@ target_link_libraries(hone::sqlite INTERFACE ${CMAKE_DL_LIBS} m pthread)
 
 # HONE_CUDA_WHEELS: a folder that holds nvidia/cu13 as the PyPI wheels unpack it, for machines without a toolkit;
 # scripts/deps makes build/cuda-wheels where it is needed.
-if(NOT HONE_CUDA_WHEELS AND EXISTS ${CMAKE_SOURCE_DIR}/build/cuda-wheels/nvidia/cu13)
-  set(HONE_CUDA_WHEELS ${CMAKE_SOURCE_DIR}/build/cuda-wheels)
+if(NOT HONE_CUDA_WHEELS AND EXISTS ${PROJECT_SOURCE_DIR}/build/cuda-wheels/nvidia/cu13)
+  set(HONE_CUDA_WHEELS ${PROJECT_SOURCE_DIR}/build/cuda-wheels)
 endif()
 find_path(HONE_CUDA_INCLUDE cuda.h
   HINTS ${HONE_CUDA_WHEELS}/nvidia/cu13/include $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include

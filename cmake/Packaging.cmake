@@ -20,7 +20,7 @@ set(CPACK_PACKAGE_DESCRIPTION "hone searches the variants of a CUDA kernel that 
 It compiles each with NVRTC, verifies and times it through the CUDA driver,
 keeps what it learnt, and exports the best as a C header. libhone launches
 tuned kernels from programs.")
-set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_SOURCE_GENERATOR "")
@@ -36,8 +36,8 @@ set(CPACK_DEBIAN_PACKAGE_SUGGESTS "nvidia-cuda-toolkit, bash-completion, libpq5"
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-file(WRITE ${CMAKE_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
-file(WRITE ${CMAKE_BINARY_DIR}/debian/shlibs "libhone ${PROJECT_VERSION_MAJOR} hone (>= ${PROJECT_VERSION})\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${CMAKE_BINARY_DIR}/debian/triggers;${CMAKE_BINARY_DIR}/debian/shlibs")
-set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/DebianLayout.cmake)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libhone ${PROJECT_VERSION_MAJOR} hone (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/debian/triggers;${PROJECT_BINARY_DIR}/debian/shlibs")
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/DebianLayout.cmake)
 include(CPack)

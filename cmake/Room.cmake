@@ -4,7 +4,7 @@
 # libraries of others.
 function(hone_room)
   cmake_parse_arguments(PARSE_ARGV 0 room "" "" "USES;LINKS;SOURCES")
-  file(RELATIVE_PATH folder ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   string(REPLACE "/" "_" name "hone_${folder}")
   add_library(${name} STATIC ${room_SOURCES})
   set(used ${room_USES})

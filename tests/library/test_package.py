@@ -208,6 +208,27 @@ int main(void)
         self.call("cmake", "--build", project / "build")
         self.assertRegex(self.call(project / "build" / "outside"), r"^\d+ threads, 0\.1\.0$")
 
+    def test_the_sources_are_part_of_another_project(self):
+        """By add_subdirectory, as FetchContent does it: what it has is named as in the package."""
+        project = self.folder / "project"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(f"""\
+cmake_minimum_required(VERSION 3.22)
+project(outside LANGUAGES C)
+add_subdirectory({SOURCE} hone)
+foreach(library hone::hone hone::static)
+  get_target_property(kind ${{library}} TYPE)
+  message(STATUS "${{library}} is ${{kind}}")
+endforeach()
+file(WRITE ${{CMAKE_BINARY_DIR}}/main.c "int main(void) {{ return 0; }}")
+add_executable(outside ${{CMAKE_BINARY_DIR}}/main.c)
+target_link_libraries(outside PRIVATE hone::hone)
+hone_tuned_header(outside KERNEL scale CACHE {self.cache})
+""")
+        shown = self.call("cmake", "-S", project, "-B", project / "build")
+        self.assertIn("hone::hone is SHARED_LIBRARY", shown)
+        self.assertIn("hone::static is INTERFACE_LIBRARY", shown)
+
     def test_pkg_config_tells_how_to_build(self):
         if shutil.which("pkg-config") is None:
             self.skipTest("there is no pkg-config")
