@@ -484,7 +484,7 @@ static void read_kernel_tuner(const json_t *root, struct hn_recording *recording
     identity->regime = hn_copy_string(HN_REGIME_UNKNOWN, err);
     identity->objective = hn_copy_string("time", err);
     recording->version.protocol = HN_KERNEL_TUNER_PROTOCOL;
-    if (!json_is_null(name))
+    if (name != NULL && !json_is_null(name))
         hn_field_read(&reader, &device_name, name, device->name);
     for (size_t i = 0; !hn_failed(err) && i < count && i < 3; i++) {
         const json_t *size = json_is_array(sizes) ? json_array_get(sizes, i) : sizes;

@@ -407,6 +407,10 @@ class CacheCommand(hone.Case):
                    "cache", "import", path)
         self.hone("cache", "import", path, "--device-name", "MI250X")
         self.assertIn("  MI250X  ", self.hone("cache", "list", COLUMNS="").stdout)
+        del document["device_name"]
+        path = self.write("x.json", json.dumps(document))
+        self.fails(1, f"hone: '{path}' does not say which device it is of: name it with --device-name", "cache", "import", path)
+        self.hone("cache", "import", path, "--device-name", "MI300X")
         path = self.write("y.json", json.dumps(dict(document, cache={"1": {"X": "float2 *", "time": 2}})))
         self.fails(1, f"hone: '{path}': row '1': found the string 'float2 *', expected a word", "cache", "import", path)
 

@@ -43,8 +43,9 @@ class Configs(hone.Case):
     def test_space_only(self):
         config = self.write("space.yaml", "kernel: k\nparameters: {A: [1, 2, 3]}\nconstraints: [A > 1]\n")
         self.assertEqual(self.hone("space", "--count", config).stdout, "2\n")
-        self.fails(2, f"hone: {config}: there is no 'template', so there is nothing to compile; only `hone space` works "
-                   "with such a config", "compile", "--arch", "sm_90", config)
+        for command in (("compile", "--arch", "sm_90"), ("tune", "--simulate", self.record())):
+            self.fails(2, f"hone: {config}: there is no 'template', so there is nothing to compile; only `hone space` works "
+                       "with such a config", *command, config)
 
 
 class Templates(hone.Case):

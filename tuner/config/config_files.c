@@ -20,7 +20,7 @@ void hn_config_check_data(const struct hn_config *config, size_t problem, struct
     struct hn_value *values = NULL;
     struct hn_plan_files files;
     struct hn_error reason = {0};
-    if (hn_failed(err))
+    if (hn_failed(err) || plan->template_path == NULL)
         return;
     if (hn_plan_list_files(plan, &config->problems[problem], &files, &reason) == HN_OK)
         hn_plan_values(plan, &config->problems[problem], &plan->defaults, &values, &reason);
