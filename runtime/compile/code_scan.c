@@ -73,21 +73,22 @@ const char *hn_code_next_line(const char *line, int *number)
     return at + (*at == '\n');
 }
 
-/* Behind blanks, and comments that end before `end`. */
+/* Behind blanks, joined lines, and comments that end before `end`. */
 static const char *pass_blanks(const char *at, const char *end)
 {
     enum hn_code kind;
     const char *behind = at;
     do {
         at = behind + strspn(behind, " \t");
-        behind = strncmp(at, "/*", 2) == 0 ? behind_comment(at, &kind) : at;
+        behind = strncmp(at, "/*", 2) == 0 ? behind_comment(at, &kind) : at + continuation(at);
     } while (at < behind && behind <= end);
     return at;
 }
 
 const char *hn_code_directive(const char *line, const char *end, const char *begins)
 {
-    const char *const tokens[] = {"#", begins};
+    const bool digraph = strncmp(pass_blanks(line, end), "%:", 2) == 0;
+    const char *const tokens[] = {digraph ? "%:" : "#", begins};
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++) {
         size_t length = strlen(tokens[i]);
         line = pass_blanks(line, end);
@@ -115,7 +116,7 @@ static const char *find_named(const struct hn_include_scan *scan, const char *li
 {
     const char *macro = hn_code_directive(line, end, "define");
     size_t length = macro != NULL ? hn_word_length(macro) : 0;
-    const char *mark = length > 0 ? macro + length + strspn(macro + length, " \t") : "";
+    const char *mark = length > 0 ? pass_blanks(macro + length, end) : "";
     const size_t call = hn_word_length(mark); /* QUOTE(part.cuh) */
     bool names = *mark == '"' || *mark == '<' || (call > 0 && mark[call] == '(');
     bool found = names && includes_macro(line, macro, length);
@@ -166,7 +167,7 @@ bool hn_include_next(struct hn_include_scan *scan, struct hn_include *include)
 {
     bool found = false;
     while (!found && *scan->next != '\0') {
-        const char *line = scan->next, *end = line + strcspn(line, "\n");
+        const char *line = scan->next, *end = behind_line(line);
         follow_conditions(scan, line, end);
         found = read_include(scan, line, end, include);
         include->conditional |= scan->conditions > 0;

@@ -164,23 +164,26 @@ TEST(hash_tells_texts_not_places)
     assert_string_equal(hash_of(there).hex, first.hex);
     write_file(there, "a.cuh", "#define A 2\n");
     assert_string_not_equal(hash_of(there).hex, first.hex);
-    write_file(here, "main.cu", "/* all */ # /* of */ include /**/ \"a.cuh\"\n");
-    first = hash_of(here);
-    write_file(here, "a.cuh", "#define A 2\n");
-    assert_string_not_equal(hash_of(here).hex, first.hex);
-    write_file(here, "main.cu", "#define QUOTE(x) #x\n#include QUOTE(a.cuh)\n");
-    first = hash_of(here);
-    write_file(here, "a.cuh", "#define A 3\n");
-    assert_string_not_equal(hash_of(here).hex, first.hex);
-    write_file(here, "main.cu", "#include \"b.cuh\"\n#  include  PART\n");
-    write_file(here, "b.cuh", "#define PART \"a.cuh\"\n");
-    first = hash_of(here);
-    write_file(here, "a.cuh", "#define A 4\n");
-    assert_string_not_equal(hash_of(here).hex, first.hex);
-    write_file(here, "b.cuh", "#define QUOTE(x) #x\n#define PART QUOTE(a.cuh)\n");
-    first = hash_of(here);
-    write_file(here, "a.cuh", "#define A 5\n");
-    assert_string_not_equal(hash_of(here).hex, first.hex);
+    static const struct {
+        const char *main, *other;
+    } forms[] = {
+        {"/* all */ # /* of */ include /**/ \"a.cuh\"\n", ""},
+        {"#include \\\n  \"a.cuh\"\n", ""},
+        {"%: include \"a.cuh\"\n", ""},
+        {"#define QUOTE(x) #x\n#include QUOTE(a.cuh)\n", ""},
+        {"#include \"b.cuh\"\n#  include  PART\n", "#define PART \"a.cuh\"\n"},
+        {"#include \"b.cuh\"\n#  include  PART\n", "#define PART \\\r\n\"a.cuh\"\n"},
+        {"#include \"b.cuh\"\n#  include  PART\n",
+         "#define QUOTE(x) #x\n#define PART QUOTE(a.cuh)\n"},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        write_file(here, "main.cu", forms[i].main);
+        write_file(here, "b.cuh", forms[i].other);
+        write_file(here, "a.cuh", "#define A 2\n");
+        first = hash_of(here);
+        write_file(here, "a.cuh", "#define A 3\n");
+        assert_string_not_equal(hash_of(here).hex, first.hex);
+    }
 }
 
 /* What lies there the compiler finds by itself, and it counts all the same. */
