@@ -188,6 +188,19 @@ run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
             times = {record["point"]["A"]: round(record["timing"]["median_us"], 3) for record in tuning["records"]}
             self.assertEqual(times, {0: 1200, 1: 950, 2: 960, 3: 955, 4: 956, 5: 31, 6: 12, 7: 1500, 8: 0.007, 9: 8, 10: 0.009, 11: 1100, 12: 9e7, 13: 1.2e8, 14: 9, 15: 3e6, 16: 4000, 17: 5000, 18: 6e6, 19: 4.2e8, 20: 3.6e9})
 
+    def test_a_unit_in_front_of_the_time_counts(self):
+        """Where neither the config nor what follows has one; "min" is the least there."""
+        for printed, time, time_us in (("Time (ms): 3.5", r"regex: '([0-9.]+)$'", 3500), ("a_ns = 8", "regex: '= ([0-9]+)'", 0.008),
+                                       ("t [secs] 2", "regex: '([0-9]+)'", 2e6), ("time_min: 7", "regex: '([0-9]+)'", 7),
+                                       ("Time (ms): 3 us", "regex: ': ([0-9]+)'", 3), ("Time (ms): 3", "regex: ': ([0-9]+)', unit: ns", 0.003),
+                                       ('{"t_ms": 4}', "json: t_ms", 4000), ('{"t_ms": "4 us"}', "json: t_ms", 4),
+                                       ('{"t_ms": 4}', "json: t_ms, unit: us", 4), ('{"items": 4}', "json: items", 4)):
+            with self.subTest(printed, time=time):
+                self.write("front.yaml", json.dumps({"kernel": "front", "template": "front.yaml", "parameters": {"A": [1]},
+                                                     "run": {"command": ["echo", printed], "time": "TIME"}}).replace('"TIME"', f"{{{time}}}"))
+                tuning, = json.loads(self.hone("tune", "front.yaml", "--allow-run", "--quiet", "--json").stdout)
+                self.assertAlmostEqual(tuning["best"]["timing"]["median_us"], time_us)
+
     def test_a_time_behind_words_to_choose_from(self):
         """Groups without a digit are words; one with two numbers is no time, whatever groups are in it."""
         cases = " ".join(f"{i}) echo '{text}';;" for i, text in enumerate(("real 11", "wall 12 ms", "wall none", "real 1,234", "real13")))

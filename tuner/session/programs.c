@@ -171,14 +171,6 @@ static bool end_command(struct command *command, bool at_once)
     return true;
 }
 
-static size_t count_builds(const struct programs *programs, int from, int to)
-{
-    size_t count = 0;
-    for (const struct build *build = programs->builds; build != NULL; build = build->next)
-        count += (int)build->state >= from && (int)build->state <= to;
-    return count;
-}
-
 /* One pass over all builds, without waiting. */
 static void move_builds(struct programs *programs)
 {
@@ -187,8 +179,7 @@ static void move_builds(struct programs *programs)
             hn_meter_end(&programs->building, hn_now_ms());
             build->state = DONE;
         }
-        if (build->state != WAITING ||
-            count_builds(programs, UNDER_WAY, UNDER_WAY) >= (size_t)programs->options.jobs)
+        if (build->state != WAITING || programs->building.active >= programs->options.jobs)
             continue;
         hn_meter_begin(&programs->building, hn_now_ms());
         start_command(programs, build, "build", programs->options.compile_timeout_s,
@@ -298,6 +289,20 @@ static double time_of(const char *text, size_t length, double unit_us)
     return (size_t)(end - text) < length && hn_is_digit(*end) ? NAN : number * unit_us;
 }
 
+/* The unit in front of a number: time_ms, "Time (ms): ". "min" is the least there. */
+static double unit_before(const char *text, const char *end)
+{
+    char one[16];
+    while (end > text && strchr(" \t:=])", end[-1]) != NULL)
+        end--;
+    const char *word = end;
+    while (word > text && hn_is_word_char(word[-1]) && word[-1] != '_')
+        word--;
+    snprintf(one, sizeof one, "1 %.*s", end - word < 13 ? (int)(end - word) : 0, word);
+    bool is_unit = word > text && strchr("_[(", word[-1]) != NULL && strncmp(word, "min", 3) != 0;
+    return is_unit ? time_of(one, strlen(one), 1) : 1;
+}
+
 /* The place of an object by a member, "name=value", or by its number. */
 static size_t find_item(const json_t *array, const char *key)
 {
@@ -351,7 +356,7 @@ static double find_by_regex(const regex_t *regex, const char *printed, double un
         size_t length = (size_t)(group->rm_eo - group->rm_so);
         if (length > 0 && strcspn(printed + group->rm_so, "0123456789") < length)
             return time_of(printed + group->rm_so, length + (group->rm_eo == groups->rm_eo),
-                           unit_us);
+                           unit_us > 0 ? unit_us : unit_before(printed, printed + group->rm_so));
     }
     return NAN;
 }
@@ -363,7 +368,9 @@ static double run_once(struct programs *programs, const struct build *build,
     const struct hn_yaml *time = hn_yaml_get(programs->run, "time");
     const struct hn_yaml *json = hn_yaml_get(time, "json"), *unit = hn_yaml_get(time, "unit");
     const struct hn_yaml *by = json != NULL ? json : hn_yaml_get(time, "regex");
-    double unit_us = units_us[unit != NULL ? hn_text_place(unit->text, units, UNITS) : 0];
+    double unit_us = unit != NULL   ? units_us[hn_text_place(unit->text, units, UNITS)]
+                     : json != NULL ? unit_before(json->text, strchr(json->text, '\0'))
+                                    : 0;
     struct command command;
     char said[64] = "no time";
     double time_us = 0;
@@ -592,51 +599,47 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
         race(programs, run, &rules);
 }
 
-static void drop_builds(struct programs *programs, int last)
-{
-    for (struct build *build = programs->builds, *after; build != NULL; build = after) {
-        after = build->next;
-        if ((int)build->state <= last)
-            drop_build(programs, build);
-    }
-}
-
 static void stop(struct hn_backend *backend)
 {
-    drop_builds((struct programs *)backend, DONE);
+    struct programs *programs = (struct programs *)backend;
+    for (struct build *build = programs->builds, *after; build != NULL; build = after) {
+        after = build->next;
+        if (build->state <= DONE)
+            drop_build(programs, build);
+    }
 }
 
 static void look(const struct hn_backend *backend, uint64_t ticket, struct hn_backend_state *state)
 {
     const struct programs *programs = (const struct programs *)backend;
-    size_t wanted = 2 * (size_t)programs->options.jobs;
-    size_t builds = count_builds(programs, WAITING, UNDER_WAY);
     bool idle = programs->measured == NULL;
     *state = (struct hn_backend_state){
-        .room = builds < wanted ? wanted - builds : 0, .idle = idle, .quiet = idle};
-    for (const struct build *build = programs->builds; build != NULL; build = build->next)
+        .room = 2 * (size_t)programs->options.jobs, .idle = idle, .quiet = idle};
+    for (const struct build *build = programs->builds; build != NULL; build = build->next) {
+        state->room -= state->room > 0 && build->state <= UNDER_WAY;
         if (build->ticket == ticket && build->state == UNDER_WAY)
             state->age_ms = hn_now_ms() - build->command.since_ms;
+    }
 }
 
 static void usage(const struct hn_backend *backend, struct hn_usage *usage)
 {
     const struct programs *programs = (const struct programs *)backend;
     double now = hn_now_ms();
-    size_t under_way = count_builds(programs, UNDER_WAY, UNDER_WAY);
     *usage = (struct hn_usage){
         .compile_wall_s = hn_meter_total_ms(&programs->building, now) / 1e3,
         .gpu_busy_s = hn_meter_total_ms(&programs->measuring, now) / 1e3,
         .working_s = hn_meter_total_ms(&programs->working, now) / 1e3,
-        .under_way = (int)under_way,
-        .cores_busy = under_way >= (size_t)programs->options.jobs,
+        .under_way = programs->building.active,
+        .cores_busy = programs->building.active >= programs->options.jobs,
     };
 }
 
 static void close_programs(struct hn_backend *backend)
 {
     struct programs *programs = (struct programs *)backend;
-    drop_builds(programs, TAKEN);
+    while (programs->builds != NULL)
+        drop_build(programs, programs->builds);
     regfree(&programs->regex);
     hn_close(&programs->lock);
     free(programs);

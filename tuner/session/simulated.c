@@ -150,8 +150,7 @@ static void evaluate(const struct hn_record *recorded, struct hn_record *record,
     record->outcome = HN_OUTCOME_OK;
     free(record->message);
     free(record->original);
-    record->message = NULL;
-    record->original = NULL;
+    record->message = record->original = NULL;
 }
 
 static void start(struct hn_backend *backend, const struct hn_start *start, struct hn_error *err)
@@ -269,12 +268,8 @@ struct hn_backend *hn_backend_simulated(struct hn_task *task, const char *path,
     char architecture[16];
     hn_error_init(err);
     simulated->base = (struct hn_backend){.kind = &simulated_kind, .task = task, .simulated = true};
-    if (hn_find_recording(task, path, &simulated->recording, &simulated->base.origin, err) !=
-        HN_OK) {
-        free(simulated);
-        return NULL;
-    }
-    index_points(simulated, path, err);
+    if (hn_find_recording(task, path, &simulated->recording, &simulated->base.origin, err) == HN_OK)
+        index_points(simulated, path, err);
     /* The limits of the recorded device, as far as its architecture tells. */
     struct hn_device *device = &simulated->base.device;
     const struct hn_device_identity *identity = &simulated->recording.identity.device;
