@@ -184,7 +184,7 @@ static enum hn_status parse_pair(char *pair, struct hn_bindings *bindings, struc
 enum hn_status hn_bindings_add(struct hn_bindings *bindings, const char *string,
                                struct hn_error *err)
 {
-    char *copy = strdup(string);
+    char *copy HN_FREED = strdup(string);
     if (copy == NULL)
         return hn_fail_memory(err);
     enum hn_status status = HN_OK;
@@ -193,7 +193,6 @@ enum hn_status hn_bindings_add(struct hn_bindings *bindings, const char *string,
         char *pair = strsep(&next, ",");
         status = parse_pair(pair, bindings, err);
     }
-    free(copy);
     return status;
 }
 

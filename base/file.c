@@ -33,13 +33,12 @@ bool hn_is_folder(const char *path)
 
 char *hn_file_absolute(const char *path, struct hn_error *err)
 {
-    char *folder = path[0] == '/' ? strdup("") : getcwd(NULL, 0), *made = NULL;
+    char *folder HN_FREED = path[0] == '/' ? strdup("") : getcwd(NULL, 0), *made = NULL;
     if (folder == NULL && !hn_failed(err))
         hn_fail(err, HN_ERUN, "the folder that we are in: %s", strerror(errno));
     else if (!hn_failed(err) &&
              asprintf(&made, "%s%s%s", folder, folder[0] == '\0' ? "" : "/", path) < 0)
         hn_fail_memory(err);
-    free(folder);
     return hn_failed(err) ? NULL : made;
 }
 
@@ -62,7 +61,7 @@ void hn_files_visit(const char *path, const char *const *ends,
                     void (*visit)(const char *path, void *context, struct hn_error *err),
                     void *context, struct hn_error *err)
 {
-    struct dirent **entries = NULL;
+    struct dirent **entries HN_FREED = NULL;
     if (!hn_is_folder(path)) {
         if (!hn_failed(err))
             visit(path, context, err);
@@ -72,15 +71,13 @@ void hn_files_visit(const char *path, const char *const *ends,
     if (count < 0)
         hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, strerror(errno));
     for (int i = 0; i < count; i++) {
-        struct hn_text file = {0};
+        struct hn_text file HN_ENDED_BY(hn_text_finish) = {0};
         const char *name = entries[i]->d_name;
         hn_text_printf(&file, "%s%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/", name);
         if (!hn_failed(err) && hn_ends_in(name, ends) && hn_made(file.data, err) != NULL)
             visit(file.data, context, err);
-        hn_text_finish(&file);
         free(entries[i]);
     }
-    free(entries);
 }
 
 void hn_close(int *fd)
@@ -203,11 +200,11 @@ static int open_temporary(const char *path, struct hn_text *name)
 enum hn_status hn_file_write(const char *path, const void *data, size_t size, struct hn_error *err)
 {
     struct stat info;
-    struct hn_text name = {0};
+    struct hn_text name HN_ENDED_BY(hn_text_finish) = {0};
     /* a device or a pipe (/dev/stdout, /dev/null) must not be replaced by a file */
     bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     /* and what a link leads to is written, not the link */
-    char *place = realpath(path, NULL);
+    char *place HN_FREED = realpath(path, NULL);
     const char *to = place != NULL ? place : path;
     int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : open_temporary(to, &name);
     bool written = fd >= 0 && hn_file_write_all(fd, data, size) && (special || fsync(fd) == 0);
@@ -222,8 +219,6 @@ enum hn_status hn_file_write(const char *path, const void *data, size_t size, st
         written ? HN_OK : fail_errno(err, fd < 0 && special ? "open" : "write", path);
     if (fd >= 0 && !written && !special)
         unlink(name.data);
-    hn_text_finish(&name);
-    free(place);
     return status;
 }
 

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -46,6 +48,17 @@ void *hn_made(void *pointer, struct hn_error *err);
 /* Makes room for one more at the end of an array of `count`. items: where the pointer to it lies. An array grows by this alone, so
  * that its room is the next power of two. */
 bool hn_make_room(void *items, size_t count, size_t size, struct hn_error *err);
+
+/* Behind a variable's name in its declaration, which gives it a value: where its block ends, however it is left, this function is
+ * given its address, or free() itself. jansson's json_auto_t is the same of a json_t. */
+#define HN_ENDED_BY(end) __attribute__((cleanup(end)))
+#define HN_FREED HN_ENDED_BY(hn_free_at)
+static inline void hn_free_at(void *variable)
+{
+    void *memory;
+    memcpy(&memory, variable, sizeof memory);
+    free(memory);
+}
 
 /* Memory for many small things that are freed all at once. Start with all zero. */
 struct hn_blocks {

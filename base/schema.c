@@ -95,16 +95,14 @@ json_t *hn_real_to_json(double real)
 json_t *hn_string_to_json(const char *string)
 {
     json_t *json = string == NULL ? json_null() : json_string(string);
-    char *ascii = json == NULL ? strdup(string) : NULL;
+    char *ascii HN_FREED = json == NULL ? strdup(string) : NULL;
     if (ascii == NULL)
         return json;
     for (char *c = ascii; *c != '\0'; c++) {
         if ((*c & 0x80) != 0)
             *c = '?';
     }
-    json = json_string(ascii);
-    free(ascii);
-    return json;
+    return json_string(ascii);
 }
 
 /* The members of a struct. */
@@ -180,11 +178,10 @@ static void read_choice(struct hn_json_reader *reader, const struct hn_field *fi
     int choice =
         name == NULL ? field->choices : (int)hn_text_place(name, names, (size_t)field->choices);
     if (choice == field->choices) {
-        struct hn_text list = {0};
+        struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
         for (int i = 0; i < field->choices; i++)
             hn_text_printf(&list, "%s%s", i == 0 ? "one of " : ", ", names[i]);
         hn_json_expect(reader, false, field->key, list.data == NULL ? "a known word" : list.data);
-        hn_text_finish(&list);
     } else if (field->kind == HN_FIELD_CHOICE) {
         memcpy(member, &choice, sizeof choice);
     } else {

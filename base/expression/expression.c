@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/expression/expression_internal.h"
+#include "base/memory.h"
 
 void hn_expression_destroy(struct hn_expression *expression)
 {
@@ -58,7 +59,7 @@ static enum hn_status fail_unknown(const char *name, const struct hn_scope *scop
     if (nearest != NULL)
         return hn_fail(err, HN_ECONFIG, "unknown name '%s'; nearest is '%s'", name, nearest);
 
-    struct hn_text known = {0};
+    struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < scope->name_count && i < SHOWN; i++)
         hn_text_printf(&known, "%s%s", i == 0 ? "; known are " : ", ", scope->names[i]);
     if (scope->name_count > SHOWN)
@@ -66,7 +67,6 @@ static enum hn_status fail_unknown(const char *name, const struct hn_scope *scop
     if (scope->name_count == 0)
         hn_text_append(&known, "; no names are known here");
     hn_fail(err, HN_ECONFIG, "unknown name '%s'%s", name, known.failed ? "" : known.data);
-    hn_text_finish(&known);
     return HN_ECONFIG;
 }
 
@@ -121,7 +121,7 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
 {
     struct hn_expression *part = malloc(sizeof *part);
     /* by operation: 0 where it is not needed, else its place in the part, from 1 */
-    int *places = calloc((size_t)root + 1, sizeof *places);
+    int *places HN_FREED = calloc((size_t)root + 1, sizeof *places);
     struct hn_operation *list = NULL;
     int first = root, count = 0;
     for (int i = root; i >= first && places != NULL; i--) {
@@ -142,7 +142,6 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
         list = malloc((size_t)count * sizeof *list);
     if (list == NULL) {
         free(part);
-        free(places);
         return NULL;
     }
     for (int i = first; i <= root; i++) {
@@ -154,7 +153,6 @@ struct hn_expression *hn_expression_part(const struct hn_expression *whole, int 
         if (places[i] != 0)
             list[places[i] - 1] = operation;
     }
-    free(places);
     *part = *whole;
     part->borrows = true;
     part->list = list;
@@ -218,7 +216,7 @@ static enum hn_status fail_operation(const struct hn_expression *expression,
 {
     if (err == NULL)
         return HN_EVALUE;
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     const char *name = hn_operation_forms[operation->code].text;
     bool is_call = operation->code >= HN_OP_MIN;
     bool is_unary = hn_operation_forms[operation->code].operands == 1;
@@ -232,7 +230,6 @@ static enum hn_status fail_operation(const struct hn_expression *expression,
     hn_text_append(&text, is_call ? ")" : "");
     hn_fail(err, HN_EVALUE, "%s%s'%s', column %u: %s: %s", PLACE(expression), expression->text,
             operation->column, text.failed ? "" : text.data, reason);
-    hn_text_finish(&text);
     return HN_EVALUE;
 }
 
@@ -334,11 +331,10 @@ bool hn_expression_holds(const struct hn_expression *condition, const struct hn_
 static bool fail_result(const struct hn_expression *expression, const struct hn_value *value,
                         const char *expected, struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     append_operand(&text, value);
     hn_fail(err, HN_EVALUE, "%s%s'%s' gives %s, expected %s", PLACE(expression), expression->text,
             text.failed ? "" : text.data, expected);
-    hn_text_finish(&text);
     return false;
 }
 

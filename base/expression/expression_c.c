@@ -462,12 +462,10 @@ static size_t find_helpers(struct helper *helpers)
 
 static bool calls(const char *code, size_t size, const char *prefix, const struct helper *helper)
 {
-    struct hn_text call = {0};
+    struct hn_text call HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_append(&call, prefix);
     hn_text_append_bytes(&call, helper->name, helper->name_size);
-    bool found = !call.failed && memmem(code, size, call.data, call.length) != NULL;
-    hn_text_finish(&call);
-    return found;
+    return !call.failed && memmem(code, size, call.data, call.length) != NULL;
 }
 
 void hn_expression_append_c_helpers(const char *code, const char *prefix, struct hn_text *text,

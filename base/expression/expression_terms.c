@@ -273,7 +273,7 @@ static union hn_cell cell_at(const struct hn_terms *terms, int term, size_t posi
 static int tabulate(struct hn_terms *terms, int slot, const struct hn_term *term)
 {
     size_t count = slot >= 0 ? terms->domains[slot].count : 1;
-    union hn_cell *cells = malloc(count * sizeof *cells);
+    union hn_cell *cells HN_FREED = malloc(count * sizeof *cells);
     const struct hn_instruction instruction = {
         .operation = term->operation, .result = 3, .operand = {0, 1, 2}};
     terms->out_of_memory = terms->out_of_memory || cells == NULL;
@@ -284,9 +284,7 @@ static int tabulate(struct hn_terms *terms, int slot, const struct hn_term *term
         hn_instructions_run(&instruction, 1, NULL, at);
         cells[i] = at[3];
     }
-    int made = cells == NULL ? -1 : make_table(terms, slot, term->real, cells);
-    free(cells);
-    return made;
+    return cells == NULL ? -1 : make_table(terms, slot, term->real, cells);
 }
 
 /* Whether all operands are constants or tables of the same slot; slot is -1 without a table. */
@@ -628,7 +626,7 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
 {
     struct term_part part = {.value = -1, .fails = -1};
     size_t count = work->slot >= 0 ? terms->domains[work->slot].count : 1;
-    union hn_cell *cells = calloc(2 * count, sizeof *cells);
+    union hn_cell *cells HN_FREED = calloc(2 * count, sizeof *cells);
     union hn_cell *fails = cells != NULL ? cells + count : NULL;
     struct hn_expression *own = hn_expression_part(expression, root);
     bool typed = false, said = cells != NULL && own != NULL;
@@ -651,7 +649,6 @@ static struct term_part tabulate_operation(struct hn_terms *terms,
         part.fails = make_table(terms, work->slot, false, fails);
     }
     hn_expression_destroy(own);
-    free(cells);
     return part;
 }
 
@@ -843,7 +840,7 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
                             bool truth)
 {
     int count = expression->count;
-    struct work *work = calloc((size_t)count, sizeof *work);
+    struct work *work HN_FREED = calloc((size_t)count, sizeof *work);
     if (work == NULL) {
         terms->out_of_memory = true;
         return unsaid;
@@ -870,9 +867,7 @@ static struct term_part add(struct hn_terms *terms, const struct hn_expression *
         if (wants_truth && work[i].slot == SEVERAL_SLOTS)
             work[i].part = truth_of(terms, work[i].part);
     }
-    struct term_part part = work[count - 1].part;
-    free(work);
-    return part;
+    return work[count - 1].part;
 }
 
 struct hn_said hn_terms_add(struct hn_terms *terms, const struct hn_expression *expression,
