@@ -165,12 +165,9 @@ bool hn_record_beats(const struct hn_record *a, const struct hn_record *b)
         return a->final;
     if (a->objective < b->objective || a->objective > b->objective)
         return a->objective < b->objective;
-    char *x = hn_bindings_text(&a->point), *y = hn_bindings_text(&b->point);
+    char *x HN_FREED = hn_bindings_text(&a->point), *y HN_FREED = hn_bindings_text(&b->point);
     int longer = x == NULL || y == NULL ? 0 : (int)strlen(x) - (int)strlen(y);
-    bool first = longer < 0 || (longer == 0 && x != NULL && y != NULL && strcmp(x, y) < 0);
-    free(x);
-    free(y);
-    return first;
+    return longer < 0 || (longer == 0 && x != NULL && y != NULL && strcmp(x, y) < 0);
 }
 
 int hn_record_compare(const void *a, const void *b)

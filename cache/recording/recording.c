@@ -68,13 +68,11 @@ static void read_code(struct hn_json_reader *reader, const struct hn_field *fiel
 static json_t *build_code(const struct hn_field *field, const void *member)
 {
     const struct hn_recording_code *code = member;
-    struct hn_text digits = {0};
+    struct hn_text digits HN_ENDED_BY(hn_text_finish) = {0};
     (void)field;
     for (size_t i = 0; i < code->size; i++)
         hn_text_printf(&digits, "%02x", ((const unsigned char *)code->bytes)[i]);
-    json_t *json = digits.failed ? NULL : json_string(digits.data);
-    hn_text_finish(&digits);
-    return json;
+    return digits.failed ? NULL : json_string(digits.data);
 }
 
 static void finish_code(void *member)
@@ -364,7 +362,7 @@ static void set_interval(struct hn_timing *timing, struct hn_error *err)
     size_t count = timing->sample_count;
     timing->low_us = timing->median_us;
     timing->high_us = timing->median_us;
-    double *sorted = count < 2 ? NULL : hn_allocate(count, sizeof *sorted, err);
+    double *sorted HN_FREED = count < 2 ? NULL : hn_allocate(count, sizeof *sorted, err);
     if (sorted == NULL)
         return;
     memcpy(sorted, timing->samples_us, count * sizeof *sorted);
@@ -372,7 +370,6 @@ static void set_interval(struct hn_timing *timing, struct hn_error *err)
     timing->low_us = fmin(timing->median_us, interval.low);
     timing->high_us = fmax(timing->median_us, interval.high);
     timing->unstable = timing->median_us < sorted[0] || timing->median_us > sorted[count - 1];
-    free(sorted);
 }
 
 /* The point and the costs, which Hone's rows and Kernel Tuner's have alike. */
@@ -505,7 +502,7 @@ static void read_rows(const json_t *cache, struct hn_recording *recording, struc
         return;
     recording->records.items =
         hn_made(calloc(json_object_size(cache) + 1, sizeof(struct hn_record)), err);
-    json_t *seen = hn_made(json_object(), err);
+    json_auto_t *seen = hn_made(json_object(), err);
     json_object_foreach((json_t *)(uintptr_t)cache, key, row)
     {
         if (hn_failed(err))
@@ -514,16 +511,14 @@ static void read_rows(const json_t *cache, struct hn_recording *recording, struc
         struct hn_record *record = &recording->records.items[recording->records.count++];
         *record = (struct hn_record){0};
         hn_row_read(recording, row, record, &reason);
-        char *point = hn_made(hn_bindings_text(&record->point), &reason);
+        char *point HN_FREED = hn_made(hn_bindings_text(&record->point), &reason);
         if (!hn_failed(&reason) && json_object_get(seen, point) != NULL)
             hn_fail(&reason, HN_EFORMAT, "the point %.500s is there twice", point);
         else if (!hn_failed(&reason) && json_object_set_new(seen, point, json_true()) != 0)
             hn_fail_memory(&reason);
         if (hn_failed(&reason))
             hn_fail(err, reason.status, "row '%.200s': %.1000s", key, reason.message);
-        free(point);
     }
-    json_decref(seen);
 }
 
 static void read_root(const json_t *root, struct hn_recording *recording, struct hn_error *err)
@@ -548,11 +543,10 @@ enum hn_status hn_recording_load(const char *path, struct hn_recording *recordin
     struct hn_error reason = {.status = HN_OK};
     hn_error_init(err);
     *recording = (struct hn_recording){.from_hone = false};
-    json_t *root = hn_recording_read(path, err);
+    json_auto_t *root = hn_recording_read(path, err);
     if (root == NULL)
         return err->status;
     read_root(root, recording, &reason);
-    json_decref(root);
     if (!hn_failed(&reason))
         return HN_OK;
     hn_recording_finish(recording);
@@ -590,10 +584,9 @@ static void append_json(struct hn_text *text, json_t *json)
         struct hn_value value = hn_real(json_real_value(json));
         hn_value_append(text, &value);
     } else {
-        char *dump = json_dumps(json, JSON_ENCODE_ANY);
+        char *dump HN_FREED = json_dumps(json, JSON_ENCODE_ANY);
         text->failed = text->failed || dump == NULL;
         hn_text_append(text, dump == NULL ? "" : dump);
-        free(dump);
     }
     json_decref(json);
 }
@@ -618,7 +611,7 @@ static json_t *problem_size(const struct hn_bindings *problem)
 static json_t *parameter_values(const struct hn_recording *recording, const char *name)
 {
     const struct hn_records *records = &recording->records;
-    struct hn_value *values = calloc(records->count + 1, sizeof *values);
+    struct hn_value *values HN_FREED = calloc(records->count + 1, sizeof *values);
     json_t *array = values == NULL ? NULL : json_array();
     if (array != NULL) {
         for (size_t i = 0; i < records->count; i++)
@@ -628,7 +621,6 @@ static json_t *parameter_values(const struct hn_recording *recording, const char
             if (i == 0 || !hn_value_equal(&values[i - 1], &values[i]))
                 (void)json_array_append_new(array, hn_value_to_json(&values[i]));
     }
-    free(values);
     return array;
 }
 
@@ -636,7 +628,7 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
 {
     const struct hn_identity *identity = &recording->identity;
     const char *objective = identity->objective == NULL ? "" : identity->objective;
-    json_t *root = hn_fields_to_json(&root_structure, recording);
+    json_auto_t *root = hn_fields_to_json(&root_structure, recording);
     json_t *head = json_object_get(root, "hone");
     json_t *source = json_object_get(head, "source");
     json_t *plan = json_object_get(source, "plan");
@@ -657,7 +649,6 @@ static void append_head(struct hn_text *text, const struct hn_recording *recordi
     append_member(text, "objective", json_stringn(objective, strcspn(objective, " ")));
     append_member(text, "hone", json_incref(head));
     hn_text_append(text, "\"cache\": {");
-    json_decref(root);
 }
 
 static enum hn_status check_points(const struct hn_recording *recording, struct hn_error *err)

@@ -45,7 +45,7 @@ static void read_all(gzFile file, const char *path, struct hn_text *text, struct
 /* The whole file; NUL-terminated. */
 static char *read_text(const char *path, size_t *size, struct hn_error *err)
 {
-    struct hn_text all = {0};
+    struct hn_text all HN_ENDED_BY(hn_text_finish) = {0};
     const char *reason = NULL;
     int fd = hn_failed(err) ? -1 : hn_file_open(path, &reason);
     gzFile file = fd < 0 ? NULL : hn_made(gzdopen(fd, "rb"), err);
@@ -56,9 +56,7 @@ static char *read_text(const char *path, size_t *size, struct hn_error *err)
     else if (!hn_failed(err))
         hn_fail(err, HN_ERUN, "'%s' cannot be read: %s", path, reason);
     *size = all.length;
-    char *text = hn_failed(err) ? NULL : hn_made(hn_text_take(&all), err);
-    hn_text_finish(&all);
-    return text;
+    return hn_failed(err) ? NULL : hn_made(hn_text_take(&all), err);
 }
 
 enum hn_status hn_gzip_pack(const char *text, size_t size, unsigned char **packed, size_t *count,
@@ -89,12 +87,11 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
         return hn_file_write(path, text, size, err);
     if (size > MAX_BYTES)
         return hn_fail(err, HN_ERUN, "'%s' would have more than 256 MiB of text", path);
-    unsigned char *packed;
+    unsigned char *packed HN_FREED = NULL;
     size_t count = 0;
     enum hn_status status = hn_gzip_pack(text, size, &packed, &count, err);
     if (status == HN_OK)
         status = hn_file_write(path, packed, count, err);
-    free(packed);
     return status;
 }
 
@@ -102,16 +99,14 @@ enum hn_status hn_gzip_write(const char *path, const char *text, size_t size, st
  * that Kernel Tuner writes last. NULL when that is no JSON either. */
 static json_t *parse_open_end(const char *text, size_t length)
 {
-    struct hn_text closed = {0};
+    struct hn_text closed HN_ENDED_BY(hn_text_finish) = {0};
     while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
         length--;
     if (length > 0 && text[length - 1] == ',')
         length--;
     hn_text_append_bytes(&closed, text, length);
     hn_text_append(&closed, "}}");
-    json_t *root = closed.failed ? NULL : json_loadb(closed.data, closed.length, 0, NULL);
-    hn_text_finish(&closed);
-    return root;
+    return closed.failed ? NULL : json_loadb(closed.data, closed.length, 0, NULL);
 }
 
 /* An interrupted Kernel Tuner leaves its file without the end, maybe within a row, which is then
@@ -256,7 +251,7 @@ static void add_file(const char *path, void *data, struct hn_error *err)
 {
     const struct wanted *wanted = data;
     const char *kernel = wanted->kernel;
-    struct hn_recording recording;
+    struct hn_recording recording HN_ENDED_BY(hn_recording_finish) = {0};
     if (!wanted->rules && hn_recording_is_of_another(path, kernel))
         return;
     if (hn_recording_load(path, &recording, err) != HN_OK)
@@ -264,7 +259,6 @@ static void add_file(const char *path, void *data, struct hn_error *err)
     bool own = kernel == NULL || strcmp(recording.identity.kernel, kernel) == 0;
     if (own && recording.from_hone && wanted->rules == (recording.rule != NULL))
         append(&recording, path, wanted->list, err);
-    hn_recording_finish(&recording);
 }
 
 const char *const hn_recording_ends[] = {".json", ".json.gz", NULL};
@@ -283,10 +277,9 @@ void hn_recording_add_rules(const char *path, const char *kernel, struct hn_tune
 {
     struct wanted wanted = {kernel, true, rules};
     static const char *const ends[] = {".family", ".family.gz", NULL};
-    char *copy = hn_copy_string(path, err);
+    char *copy HN_FREED = hn_copy_string(path, err);
     if (copy != NULL)
         hn_files_visit(hn_is_folder(path) ? path : dirname(copy), ends, add_file, &wanted, err);
-    free(copy);
 }
 
 /* The "hone" object alone, which Hone writes into a line of its own before the rows. */
@@ -295,7 +288,7 @@ static json_t *read_head(const char *path, struct hn_error *err)
     static const char key[] = "\n\"hone\": ";
     size_t size = 0;
     json_t *head = NULL;
-    char *text = read_text(path, &size, err);
+    char *text HN_FREED = read_text(path, &size, err);
     if (text == NULL)
         return NULL;
     const char *start = strstr(text, key);
@@ -303,7 +296,6 @@ static json_t *read_head(const char *path, struct hn_error *err)
         hn_gate_json(start, strlen(start), err);
     if (start != NULL && !hn_failed(err))
         head = json_loads(start + strlen(key), JSON_DISABLE_EOF_CHECK, NULL);
-    free(text);
     return head;
 }
 
@@ -318,7 +310,7 @@ static void find_in_file(const char *path, void *data, struct hn_error *err)
     const struct wanted_plan *wanted = data;
     if (wanted->stored->json != NULL || hn_recording_is_of_another(path, wanted->kernel))
         return;
-    json_t *head = read_head(path, err);
+    json_auto_t *head = read_head(path, err);
     const json_t *source = json_object_get(head, "source"), *plan = json_object_get(source, "plan");
     const char *kernel = json_string_value(json_object_get(plan, "kernel"));
     struct hn_version version = {.protocol = 0};
@@ -331,7 +323,6 @@ static void find_in_file(const char *path, void *data, struct hn_error *err)
         hn_fields_read("source", &hn_stored_plan_structure, source, wanted->stored, err);
     if (hn_failed(err))
         hn_stored_plan_free(wanted->stored);
-    json_decref(head);
 }
 
 enum hn_status hn_recording_plan_find(const char *path, const char *kernel,

@@ -74,9 +74,8 @@ static enum hn_status fail_damaged(const char *path, const char *reason, struct 
 static enum hn_status fail_open(const char *path, const char *reason, struct hn_error *err)
 {
     enum { LONGEST = 512 - (sizeof "-journal" - 1) };
-    char *folder = path[0] == '/' ? NULL : get_current_dir_name();
+    char *folder HN_FREED = path[0] == '/' ? NULL : get_current_dir_name();
     size_t length = strlen(path) + (folder == NULL ? 0 : strlen(folder) + 1);
-    free(folder);
     if (length > LONGEST)
         return hn_fail(err, HN_ERUN,
                        "cache '%.3000s' cannot be opened: its full path has %zu bytes, SQLite "
@@ -144,16 +143,14 @@ static int open_handle(struct hn_database *database, enum hn_database_mode mode)
     int flags = is_uri                     ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
                 : mode == HN_DATABASE_READ ? SQLITE_OPEN_READONLY
                                            : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    struct hn_text name = {0}; /* with the path escaped as URIs demand */
+    /* With the path escaped as URIs demand. */
+    struct hn_text name HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&name, "%s%s", is_uri ? "file:" : "", database->path[0] == '/' ? "" : "./");
     for (const char *c = database->path; *c != '\0'; c++)
         hn_text_printf(&name, is_uri && strchr("%?#", *c) != NULL ? "%%%02X" : "%c",
                        (unsigned char)*c);
     hn_text_append(&name, is_uri ? "?immutable=1" : "");
-    int code =
-        name.failed ? SQLITE_NOMEM : sqlite3_open_v2(name.data, &database->handle, flags, NULL);
-    hn_text_finish(&name);
-    return code;
+    return name.failed ? SQLITE_NOMEM : sqlite3_open_v2(name.data, &database->handle, flags, NULL);
 }
 
 /* SQL's checksum(…): the CRC-32 of its arguments, integers and reals as eight bytes, text and blobs
@@ -354,10 +351,8 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
 
 bool hn_database_is_read_only(const char *path)
 {
-    char *copy = strdup(path);
-    bool denied = copy != NULL && access(dirname(copy), W_OK) != 0;
-    free(copy);
-    return denied;
+    char *copy HN_FREED = strdup(path);
+    return copy != NULL && access(dirname(copy), W_OK) != 0;
 }
 
 bool hn_database_has_moved(const struct hn_database *database)

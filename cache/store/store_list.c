@@ -225,7 +225,7 @@ static bool read_tuned(const struct listing *listing, const struct hn_store_head
 /* False: the session cannot be read. */
 static bool append_tuned(struct listing *listing, struct hn_error *err)
 {
-    struct hn_store_head head = {.origin = NULL};
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {.origin = NULL};
     hn_store_read_head(listing->store, listing->tasks, &head, err);
     const bool left_out = hn_store_leave_out(
         listing->store, -hn_column_integer(listing->tasks, HN_HEAD_COLUMN_COUNT - 1), err);
@@ -237,7 +237,6 @@ static bool append_tuned(struct listing *listing, struct hn_error *err)
         take_head(tuned, &head);
     else if (tuned != NULL)
         listing->list.count--;
-    hn_store_head_finish(&head);
     return !left_out;
 }
 
@@ -290,7 +289,7 @@ static void list_tasks(struct listing *listing, const char *kernel, const char *
 static bool read_rule(const struct hn_store *store, struct hn_statement *row,
                       struct hn_tuned *tuned, struct hn_error *err)
 {
-    struct hn_store_head head = {.origin = NULL};
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {.origin = NULL};
     hn_store_read_head(store, row, &head, err);
     hn_gate_moment("started", head.started, err);
     tuned->rule = hn_allocate(1, sizeof *tuned->rule, err);
@@ -305,14 +304,13 @@ static bool read_rule(const struct hn_store *store, struct hn_statement *row,
         tuned->stale = head.version.protocol != HN_MEASURING_PROTOCOL;
         take_head(tuned, &head);
     }
-    hn_store_head_finish(&head);
     return !hn_failed(err);
 }
 
 static void list_rules(struct listing *listing, const char *kernel, struct hn_error *err)
 {
     struct hn_store *store = listing->store;
-    char *task = NULL; /* of the last one */
+    char *task HN_FREED = NULL; /* of the last one */
     struct hn_statement *rows =
         hn_database_prepare(store->database, err, rules_of_kernel, "t", kernel);
     while (hn_statement_next(&rows, err)) {
@@ -330,7 +328,6 @@ static void list_rules(struct listing *listing, const char *kernel, struct hn_er
             (void)hn_store_leave_out(store, -id, err);
         }
     }
-    free(task);
 }
 
 void hn_store_set_base(struct hn_store *store, struct hn_store *base)
@@ -391,7 +388,7 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
 {
     hn_error_init(err);
     *list = (struct hn_tuned_list){.items = NULL};
-    char *text = problem == NULL ? NULL : hn_made(hn_bindings_text(problem), err);
+    char *text HN_FREED = problem == NULL ? NULL : hn_made(hn_bindings_text(problem), err);
     for (struct hn_store *from = store; from != NULL; from = from->base) {
         struct listing listing = {.store = from, .listed = listed};
         if (listed == HN_STORE_RULES)
@@ -407,7 +404,6 @@ enum hn_status hn_store_list(struct hn_store *store, enum hn_store_listed listed
         hn_tuned_list_free(list);
     else if (list->count > 0)
         qsort(list->items, list->count, sizeof *list->items, compare);
-    free(text);
     return err->status;
 }
 
@@ -471,8 +467,8 @@ bool hn_known_problems_may_have(const struct hn_known_problems *known,
 
 void hn_store_fail_missing(struct hn_store *store, const char *kernel, struct hn_error *err)
 {
-    struct hn_tuned_list all;
-    struct hn_text known = {0};
+    struct hn_tuned_list all HN_ENDED_BY(hn_tuned_list_free) = {0};
+    struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
     const char *name = store->name != NULL ? store->name : store->path;
     if (hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &all, err) != HN_OK)
         return;
@@ -485,6 +481,4 @@ void hn_store_fail_missing(struct hn_store *store, const char *kernel, struct hn
     else
         hn_fail(err, HN_ENOTFOUND, "cache '%s' has no valid result of '%s'; it has: %s", name,
                 kernel, known.data);
-    hn_text_finish(&known);
-    hn_tuned_list_free(&all);
 }

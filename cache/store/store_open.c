@@ -39,7 +39,7 @@ static const char *store_network_name(unsigned long type)
 
 static void make_folders(const char *path, struct hn_error *err)
 {
-    char *folder = hn_copy_string(path, err);
+    char *folder HN_FREED = hn_copy_string(path, err);
     char *end = hn_failed(err) ? NULL : strchr(folder + 1, '/');
     for (; end != NULL && !hn_failed(err); end = strchr(end + 1, '/')) {
         *end = '\0';
@@ -50,7 +50,6 @@ static void make_folders(const char *path, struct hn_error *err)
                     folder, strerror(errno));
         *end = '/';
     }
-    free(folder);
 }
 
 static bool has_journal(const char *path)
@@ -59,10 +58,9 @@ static bool has_journal(const char *path)
     bool found = false;
     for (size_t i = 0; i < 2; i++) {
         struct stat info;
-        struct hn_text text = {0};
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
         hn_text_printf(&text, "%s%s", path, suffixes[i]);
         found = found || (!text.failed && stat(text.data, &info) == 0 && info.st_size > 0);
-        hn_text_finish(&text);
     }
     return found;
 }

@@ -29,20 +29,18 @@ json_t *hn_document_parse(const char *text, struct hn_error *err)
 void hn_document_read(const char *what, const struct hn_structure *structure, const char *text,
                       void *owner, struct hn_error *err)
 {
-    json_t *json = hn_document_parse(text, err);
+    json_auto_t *json = hn_document_parse(text, err);
     hn_fields_read(what, structure, json, owner, err);
-    json_decref(json);
 }
 
 void hn_document_check(const char *what, const struct hn_structure *structure, const char *text,
                        struct hn_error *err)
 {
-    void *owner = text == NULL ? NULL : hn_allocate(1, structure->size, err);
+    void *owner HN_FREED = text == NULL ? NULL : hn_allocate(1, structure->size, err);
     if (owner == NULL)
         return;
     hn_document_read(what, structure, text, owner, err);
     hn_fields_finish(structure, owner);
-    free(owner);
 }
 
 static const struct hn_field plan_fields[] = {
@@ -164,13 +162,12 @@ static void complete(struct hn_store_head *head, struct hn_error *err)
     if (hn_failed(err))
         return;
     gate_head(head, err);
-    char *problem = hn_made(hn_bindings_text(&head->identity.problem), err);
+    char *problem HN_FREED = hn_made(hn_bindings_text(&head->identity.problem), err);
     if (!hn_failed(err) && (strcmp(subject->kernel, head->identity.kernel) != 0 ||
                             strcmp(subject->problem, problem) != 0))
         hn_fail(err, HN_EFORMAT,
                 "its kernel or problem is '%.60s', '%.200s', its JSON says '%.200s'",
                 subject->kernel, subject->problem, problem);
-    free(problem);
 }
 
 void hn_store_read_head(const struct hn_store *store, struct hn_statement *statement,
@@ -235,13 +232,12 @@ int64_t hn_store_find_session(struct hn_store *store, const char *origin, int64_
 int64_t hn_store_session_of(struct hn_store *store, const struct hn_identity *identity,
                             const struct hn_version *version, struct hn_error *err)
 {
-    struct hn_subject subject;
+    struct hn_subject subject HN_ENDED_BY(hn_subject_finish) = {0};
     int64_t id = 0;
     hn_subject_make(&subject, identity, version, err);
     (void)hn_database_do(store->database, err,
                          "SELECT coalesce(max(id), 0) FROM session WHERE " HN_SUBJECT, "tttt>i",
                          HN_SUBJECT_VALUES(&subject), &id);
-    hn_subject_finish(&subject);
     return id;
 }
 
@@ -264,7 +260,8 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
 {
     hn_error_init(err);
     *plan = (struct hn_stored_plan){.json = NULL};
-    char *version_text = hn_document_text(&hn_version_structure, version, err), *text = NULL;
+    char *text HN_FREED = NULL;
+    char *version_text HN_FREED = hn_document_text(&hn_version_structure, version, err);
     bool intact = true;
     /* What a version does not hash (metrics, words) may change: the newest plan counts. */
     bool row = hn_version_knows_template(version) &&
@@ -281,8 +278,6 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
         hn_stored_plan_free(plan);
     if (!row && !hn_failed(err))
         hn_fail(err, HN_ENOTFOUND, "the cache keeps no plan of this version of '%s'", kernel);
-    free(text);
-    free(version_text);
     return err->status == HN_ENOTFOUND && store->base != NULL
                ? hn_store_get_plan(store->base, kernel, version, plan, err)
                : err->status;
@@ -298,7 +293,7 @@ void hn_records_free(struct hn_records *records)
 static void compare_columns(struct hn_statement *statement, const struct hn_record *record,
                             struct hn_error *err)
 {
-    char *point = hn_made(hn_bindings_text(&record->point), err);
+    char *point HN_FREED = hn_made(hn_bindings_text(&record->point), err);
     double objective; /* 0 for NULL */
     hn_statement_read(statement, 6, err, "r", &objective);
     if (hn_failed(err))
@@ -313,7 +308,6 @@ static void compare_columns(struct hn_statement *statement, const struct hn_reco
              record->final != (hn_column_integer(statement, 5) != 0) ||
              objective != (isnan(record->objective) ? 0 : record->objective))
         hn_fail(err, HN_EFORMAT, "its verification, final or objective is not that of its JSON");
-    free(point);
 }
 
 void hn_store_read_record(const struct hn_store *store, struct hn_statement *statement,
@@ -326,12 +320,11 @@ void hn_store_read_record(const struct hn_store *store, struct hn_statement *sta
     hn_store_expect_intact(store, hn_column_integer(statement, 7) != 0, name, err);
     if (hn_failed(err))
         return;
-    json_t *json = hn_document_parse(hn_column_text(statement, 1), err);
+    json_auto_t *json = hn_document_parse(hn_column_text(statement, 1), err);
     if (json != NULL)
         err->status = hn_record_from_json(json, objective, record, err);
     if (!hn_failed(err))
         compare_columns(statement, record, err);
-    json_decref(json);
     hn_store_name_failure(store, name, err);
 }
 
@@ -362,13 +355,12 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
                                                   "END) WHERE place = 1 AND intact) ORDER BY id",
         "ttttii", HN_SUBJECT_VALUES(subject), (int64_t)simulated, (int64_t)whose);
     /* Else it is NULL, which nothing is equal to. */
-    char *real = realpath(store->path, NULL);
+    char *real HN_FREED = realpath(store->path, NULL);
     if (real != NULL && hn_store_is_own(real, false, why, sizeof why) &&
         gethostname(machine, sizeof machine - 1) == 0)
         hn_statement_bind(statement, "t", machine);
-    free(real);
     while (hn_statement_next(&statement, err)) {
-        struct hn_record record = {0};
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         const char *point = hn_column_text(statement, 2);
         bool counts = !visit->under || json_object_get(visit->seen, point) == NULL;
         if (visit->seen != NULL && !visit->under)
@@ -378,7 +370,6 @@ static void visit_one(struct hn_store *store, const struct hn_subject *subject,
             counts)
             visit->visit(visit->visitor, visit->under ? 0 : hn_column_integer(statement, 0),
                          &record, err);
-        hn_record_finish(&record);
     }
 }
 
@@ -386,7 +377,7 @@ void hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
                     const struct hn_version *version, bool simulated, enum hn_store_whose whose,
                     hn_store_visit_record *visit, void *visitor, struct hn_error *err)
 {
-    struct hn_subject subject;
+    struct hn_subject subject HN_ENDED_BY(hn_subject_finish) = {0};
     struct visit both = {.visit = visit, .visitor = visitor};
     hn_subject_make(&subject, identity, version, err);
     if (store->base != NULL && whose != HN_STORE_OWN)
@@ -396,7 +387,6 @@ void hn_store_visit(struct hn_store *store, const struct hn_identity *identity,
     if (both.seen != NULL)
         visit_one(store->base, &subject, identity->objective, simulated, HN_STORE_ALL, &both, err);
     json_decref(both.seen);
-    hn_subject_finish(&subject);
 }
 
 /* Takes the record over. */
@@ -457,14 +447,13 @@ enum hn_status hn_store_get_last(struct hn_store *store, int64_t session_id,
     }
     hn_error_init(err);
     *record = (struct hn_record){0};
-    char *key = hn_made(hn_bindings_text(point), err);
+    char *key HN_FREED = hn_made(hn_bindings_text(point), err);
     struct hn_statement *statement =
         hn_database_prepare(store->database, err,
                             HN_SELECT_RECORDS " WHERE session_id = ? AND point = ?"
                                               " ORDER BY id DESC LIMIT 1",
                             "it", session_id, key);
     read_row(store, statement, record, err);
-    free(key);
     return err->status;
 }
 
@@ -528,10 +517,10 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
                                   const struct hn_version *version, const struct hn_bindings *point,
                                   void **cubin, size_t *size, char **entry, struct hn_error *err)
 {
-    struct hn_subject subject;
+    struct hn_subject subject HN_ENDED_BY(hn_subject_finish) = {0};
     struct hn_store_image image = {.size = 0};
     hn_error_init(err);
-    char *key = hn_bindings_text(point);
+    char *key HN_FREED = hn_bindings_text(point);
     hn_subject_make(&subject, identity, version, err);
     (void)hn_made(key, err);
     struct hn_statement *statement = hn_database_prepare(
@@ -549,8 +538,6 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
         memcpy(*cubin, image.cubin, image.size);
     *entry = hn_copy_string(image.entry, err);
     hn_statement_finish(statement);
-    hn_subject_finish(&subject);
-    free(key);
     return err->status == HN_ENOTFOUND && store->base != NULL
                ? hn_store_get_image(store->base, identity, version, point, cubin, size, entry, err)
                : err->status;

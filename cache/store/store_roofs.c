@@ -91,7 +91,8 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
                        const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
     bool intact = true;
-    char *json = NULL, *text = hn_document_text(&hn_device_identity_structure, device, err);
+    char *json HN_FREED = NULL;
+    char *text HN_FREED = hn_document_text(&hn_device_identity_structure, device, err);
     *roofs = (struct hn_roofs){.measured = 0};
     bool found = hn_database_do(store->database, err,
                                 "SELECT json, " HN_ROOF_INTACT(
@@ -103,8 +104,6 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
         hn_document_read("roofs", &hn_roofs_structure, json, roofs, err);
         gate(device, roofs, err);
     }
-    free(json);
-    free(text);
     return found;
 }
 
@@ -128,18 +127,15 @@ enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device
     struct hn_roofs before;
     hn_error_init(err);
     gate(device, roofs, err);
-    json_t *json = hn_fields_to_json(&hn_roofs_structure, &kept);
+    json_auto_t *json = hn_fields_to_json(&hn_roofs_structure, &kept);
     if (json_object_get(json, "tensor") == NULL &&
         find_roofs(store, device, roofs->driver, &before, &ignored) && !hn_failed(&ignored))
         kept.tensor = before.tensor;
-    json_decref(json);
-    char *text = hn_document_text(&hn_roofs_structure, &kept, err);
-    char *device_json = hn_document_text(&hn_device_identity_structure, device, err);
+    char *text HN_FREED = hn_document_text(&hn_roofs_structure, &kept, err);
+    char *device_json HN_FREED = hn_document_text(&hn_device_identity_structure, device, err);
     hn_database_do(store->database, err,
                    "INSERT OR REPLACE INTO roof VALUES(?1, ?2, ?3, ?4, checksum(?1, ?2, ?3, ?4))",
                    "ttrt", device_json, roofs->driver, roofs->measured, text);
-    free(device_json);
-    free(text);
     return err->status;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_roofs.h"
@@ -27,13 +28,12 @@ static void look_at_finding(struct hn_store *store, struct hn_statement *stateme
 static void look_at_head(struct hn_store *store, struct hn_statement *statement,
                          struct hn_error *finding)
 {
-    struct hn_store_head head = {.origin = NULL};
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {.origin = NULL};
     hn_store_read_head(store, statement, &head, finding);
     if (!hn_failed(finding)) {
         hn_document_check("rule", &hn_rule_structure, head.rule, finding);
         hn_store_name_failure(store, "the rule of a family", finding);
     }
-    hn_store_head_finish(&head);
 }
 
 /* Of a row whose text and whether it is intact are its first columns. */
@@ -61,10 +61,9 @@ static void look_at_roof(struct hn_store *store, struct hn_statement *row, struc
 static void look_at_record(struct hn_store *store, struct hn_statement *statement,
                            struct hn_error *finding)
 {
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_store_read_record(store, statement, hn_column_text(statement, HN_RECORD_COLUMN_COUNT),
                          &record, finding);
-    hn_record_finish(&record);
 }
 
 static void look_at_image(struct hn_store *store, struct hn_statement *statement,
@@ -174,11 +173,10 @@ enum hn_status hn_store_prune(struct hn_store *store, const struct hn_prune *pru
                     "CREATE TEMP TABLE doomed_image(id INTEGER PRIMARY KEY)",
                     err);
     for (size_t i = 0; i < sizeof kept / sizeof *kept && !hn_failed(err); i++) {
-        struct hn_tuned_list list;
+        struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
         (void)hn_store_list(store, kept[i], prune->kernel, NULL, &list, err);
         for (size_t k = 0; k < list.count; k++)
             (void)hn_database_do(database, err, mark, "i", list.items[k].session_id);
-        hn_tuned_list_free(&list);
     }
     hn_database_run(database, images_of_rules, err);
     hn_database_do(database, err, doom, "tiir", prune->kernel, (int64_t)prune->stale,

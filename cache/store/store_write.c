@@ -70,8 +70,8 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
 {
     struct hn_hash name;
     hn_error_init(err);
-    char *text = hn_document_text(&hn_stored_plan_structure, plan, err);
-    char *version_text = hn_document_text(&hn_version_structure, version, err);
+    char *text HN_FREED = hn_document_text(&hn_stored_plan_structure, plan, err);
+    char *version_text HN_FREED = hn_document_text(&hn_version_structure, version, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     if (!hn_failed(err))
         add_plan(store, text, &name, err);
@@ -84,8 +84,6 @@ enum hn_status hn_store_put_plan(struct hn_store *store, const char *kernel,
                  hn_database_integer(store->database, "SELECT changes()", err) > 0;
     if (!hn_failed(err) && !found)
         hn_fail(err, HN_ENOTFOUND, "cache '%s' has nothing of that version", store->path);
-    free(version_text);
-    free(text);
     return hn_database_commit(store->database, err);
 }
 
@@ -133,14 +131,12 @@ static void add_record(struct hn_statement *statement, int64_t session_id,
 {
     if (hn_failed(err))
         return;
-    char *point = hn_made(hn_bindings_text(&record->point), err);
-    char *json = hn_made(hn_json_text(hn_record_to_json(record), AS_KEPT), err);
+    char *point HN_FREED = hn_made(hn_bindings_text(&record->point), err);
+    char *json HN_FREED = hn_made(hn_json_text(hn_record_to_json(record), AS_KEPT), err);
     hn_statement_bind(statement, "ittiirt", session_id, point, hn_outcome_names[record->outcome],
                       (int64_t)record->verdict.kind, (int64_t)record->final, record->objective,
                       json);
     hn_statement_run(statement, err);
-    free(json);
-    free(point);
 }
 
 /* Borrows all but the texts that it makes. */
@@ -227,9 +223,8 @@ enum hn_status hn_store_put_rule(struct hn_store *store, int64_t session_id,
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     (void)hn_store_commit(store, err);
-    char *text = hn_document_text(&hn_rule_structure, rule, err);
+    char *text HN_FREED = hn_document_text(&hn_rule_structure, rule, err);
     set_rule(store, session_id, text, err);
-    free(text);
     return err->status;
 }
 
@@ -343,14 +338,12 @@ enum hn_status hn_store_add(struct hn_store *store, const struct hn_store_head *
 static void add_line(struct hn_statement *prepared, int64_t session_id, const char *line,
                      const char *objective, struct hn_error *err)
 {
-    struct hn_record record = {0};
-    json_t *json = hn_document_parse(line, err);
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
+    json_auto_t *json = hn_document_parse(line, err);
     if (!hn_failed(err))
         (void)hn_record_from_json(json, objective, &record, err);
     hn_gate_date(record.time, err);
     add_record(prepared, session_id, &record, err);
-    hn_record_finish(&record);
-    json_decref(json);
 }
 
 enum hn_status hn_store_extend(struct hn_store *store, const char *origin, int64_t first,
@@ -443,11 +436,10 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
                                               " LIMIT -1 OFFSET ?",
                             "ii", from_id, first);
     while (hn_statement_next(&statement, err)) {
-        struct hn_record record = {0};
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         hn_store_read_record(merge->from, statement, objective, &record, err);
         gate_date(merge->from, record.time, err);
         add_record(merge->record, session_id, &record, err);
-        hn_record_finish(&record);
         merge->merged->records++;
     }
 }
@@ -455,7 +447,7 @@ static void copy_records(const struct merge *merge, int64_t from_id, const char 
 static void merge_session(const struct merge *merge, const char *origin, int64_t from_id,
                           bool images, struct hn_error *err)
 {
-    struct hn_store_head head;
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {0};
     struct hn_store_image image;
     int64_t known, before = merge->merged->records;
     if (hn_failed(err) || hn_store_get_head(merge->from, from_id, &head, err) != HN_OK)
@@ -482,7 +474,6 @@ static void merge_session(const struct merge *merge, const char *origin, int64_t
         merge->merged->sessions++;
     else
         merge->merged->known++;
-    hn_store_head_finish(&head);
 }
 
 enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, bool images,
@@ -494,7 +485,7 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
     assert(store->mode == HN_STORE_WRITE);
     hn_error_init(err);
     *merged = (struct hn_store_merged){.sessions = 0};
-    json_t *all = hn_store_get_extents(from, 0, err);
+    json_auto_t *all = hn_store_get_extents(from, 0, err);
     hn_database_run(store->database, "BEGIN IMMEDIATE", err);
     const int64_t images_before = hn_database_integer(store->database, count_images, err);
     const struct merge merge = {store, from, prepare_record(store->database, err), merged};
@@ -502,6 +493,5 @@ enum hn_status hn_store_merge(struct hn_store *store, struct hn_store *from, boo
         &merge, origin, json_integer_value(json_object_get(extent, "id")), images, err);
     merged->images = hn_database_integer(store->database, count_images, err) - images_before;
     hn_statement_finish(merge.record);
-    json_decref(all);
     return hn_database_commit(store->database, err);
 }
