@@ -124,7 +124,7 @@ static void append_need(struct hn_text *table, const char *name, const char *wha
 static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t available,
                         struct hn_error *err)
 {
-    struct hn_text table = {0};
+    struct hn_text table HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < arena->plan->argument_count; i++) {
         const struct hn_argument *argument = &arena->plan->arguments[i];
         uint64_t bytes = arena->buffers[i].bytes;
@@ -143,7 +143,6 @@ static void fail_to_fit(const struct hn_arena *arena, uint64_t needed, uint64_t 
         "problem (of a family: by `where`), or end what else uses this GPU%.3500s",
         (double)needed / 0x1p30, (double)available / 0x1p30, arena->context->device->identity.name,
         table.failed ? "" : table.data);
-    hn_text_finish(&table);
 }
 
 /* The service block, in which so many bytes are skipped first. */
@@ -423,7 +422,7 @@ static bool load_file(struct hn_arena *arena, const char *path, enum hn_element 
     FILE *file;
     if (hn_failed(err) || hn_data_file_open(path, element, buffer->count, &file, err) != HN_OK)
         return false;
-    unsigned char *piece = hn_needed(malloc(row_bytes < PIECE ? row_bytes : PIECE));
+    unsigned char *piece HN_FREED = hn_needed(malloc(row_bytes < PIECE ? row_bytes : PIECE));
     for (uint64_t row = 0; row < buffer->bytes;
          row += buffer->pitch == 0 ? buffer->bytes : buffer->pitch)
         for (uint64_t at = 0; !hn_failed(err) && at < row_bytes; at += PIECE) {
@@ -434,7 +433,6 @@ static bool load_file(struct hn_arena *arena, const char *path, enum hn_element 
             HN_CALL(arena->context, cuMemcpyHtoD, (data + row + at, piece, size), "cuMemcpyHtoD",
                     err);
         }
-    free(piece);
     fclose(file);
     return numbers;
 }

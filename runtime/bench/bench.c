@@ -89,12 +89,10 @@ static void destroy_reference(struct hn_reference_run *reference)
 static char *make_key(const struct hn_plan *plan, const struct hn_bindings *point,
                       struct hn_error *err)
 {
-    struct hn_bindings depends;
+    struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     if (hn_failed(err) || hn_plan_depends(plan, point, &depends, err) != HN_OK)
         return NULL;
-    char *key = hn_needed(hn_bindings_text(&depends));
-    hn_bindings_finish(&depends);
-    return key;
+    return hn_needed(hn_bindings_text(&depends));
 }
 
 /* The place of the one with that key; as many as there are, where there is none. */
@@ -110,11 +108,10 @@ struct hn_reference_run *hn_bench_find_reference(const struct hn_bench *bench,
                                                  const struct hn_bindings *point,
                                                  struct hn_error *err)
 {
-    char *key = make_key(bench->plan, point, err);
+    char *key HN_FREED = make_key(bench->plan, point, err);
     size_t place = key == NULL ? bench->reference_count : find(bench, key);
     if (key != NULL && place == bench->reference_count)
         hn_fail(err, HN_ERUN, "no reference was computed for '%s'", key);
-    free(key);
     return place < bench->reference_count ? bench->references[place] : NULL;
 }
 
@@ -125,7 +122,7 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
     const struct hn_plan *plan = bench->plan;
     const struct hn_bindings *problem = bench->problem;
     struct hn_launch launch = {.steps = NULL};
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     *variant = (struct hn_variant){.record = record};
     const struct hn_reference_run *reference = hn_bench_find_reference(bench, point, err);
     if (reference == NULL)
@@ -139,7 +136,6 @@ void hn_bench_prepare_reference(struct hn_bench *bench, const struct hn_bindings
     }
     if (!hn_failed(err) && hn_plan_values(plan, problem, point, &values, err) == HN_OK)
         hn_signature_check(plan, values, &launch, &reference->image, err);
-    free(values);
     if (!hn_failed(err))
         hn_launch_check(&launch, bench->device, record);
     hn_variant_init(variant, &bench->arena, &bench->stage, problem, point, &reference->image,
@@ -192,32 +188,29 @@ static void load_files(struct hn_bench *bench, struct hn_outputs *outputs, bool 
 {
     const struct hn_plan *plan = bench->plan;
     size_t count = plan->argument_count;
-    struct hn_output *before = hn_need(count + 1, sizeof *before);
-    struct hn_value *values = NULL;
+    struct hn_output *before HN_FREED = hn_need(count + 1, sizeof *before);
+    struct hn_value *values HN_FREED = NULL;
     memcpy(before, outputs->of, count * sizeof *before);
     if (!hn_failed(err))
         hn_plan_values(plan, bench->problem, &plan->defaults, &values, err);
     for (size_t i = 0; !hn_failed(err) && i < plan->reference.file_count; i++) {
         const struct hn_expected_file *expected = &plan->reference.files[i];
-        char *path = NULL;
+        char *path HN_FREED = NULL;
         hn_plan_data_path(plan, expected->file, values, &path, err);
         hn_arena_load(&bench->arena, expected->argument, path, err);
-        free(path);
     }
-    free(values);
     hn_outputs_capture(outputs, err);
     hn_outputs_find_written(outputs, NULL, err);
     for (size_t i = 0; again && i < count && !hn_failed(err); i++)
         if (before[i].checksum != outputs->of[i].checksum)
             hn_fail(err, HN_ERUN,
                     "a data file of the reference changed while it was in use; run again");
-    free(before);
 }
 
 static void run_reference(struct hn_bench *bench, struct hn_reference_run *reference, bool thorough,
                           struct hn_error *err)
 {
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_variant variant;
     struct hn_error reason = {.status = HN_OK};
     bool own = bench->plan->reference.kind == HN_REFERENCE_SELF;
@@ -231,7 +224,6 @@ static void run_reference(struct hn_bench *bench, struct hn_reference_run *refer
     else if (record.outcome != HN_OUTCOME_OK)
         hn_fail(err, HN_ERUN, "%s failed: %s: %s", who, hn_outcome_names[record.outcome],
                 record.message == NULL ? "no message" : record.message);
-    hn_record_finish(&record);
 }
 
 static void compute(struct hn_bench *bench, struct hn_reference_run *reference, bool thorough,
@@ -316,7 +308,7 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
     if (check_regime(plan, options->regime, err) != HN_OK)
         return err->status;
     struct hn_bench *made = hn_need(1, sizeof *made);
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     *made =
         (struct hn_bench){.plan = plan, .problem = problem, .device = device, .options = *options};
     if (made->options.observers == NULL)
@@ -332,7 +324,6 @@ enum hn_status hn_bench_create(const struct hn_driver *driver, const struct hn_d
         if (plan->reference.kind == HN_REFERENCE_NONE || plan->reference.kind == HN_REFERENCE_FILES)
             put_reference(made, &nothing, &none, err);
     }
-    free(values);
     hn_sampler_init(&made->sampler, &made->arena, options->regime, err);
     if (hn_failed(err))
         hn_bench_destroy(made);
@@ -737,7 +728,7 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
                                 struct hn_error *err)
 {
     struct hn_variant variant;
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_error_init(err);
     hn_bench_prepare(bench, point, image, &variant, &record, err);
     if (hn_goes_on(&variant, err)) {
@@ -750,6 +741,5 @@ enum hn_status hn_bench_warm_up(struct hn_bench *bench, const struct hn_bindings
                 record.message == NULL ? "no message" : record.message);
     }
     hn_variant_finish(&variant);
-    hn_record_finish(&record);
     return err->status;
 }

@@ -593,7 +593,7 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
     hn_sampler_choose_batch(work, &first.time_us, err);
     if (hn_failed(err))
         return;
-    struct measurement *m = hn_need(1, sizeof *m);
+    struct measurement *m HN_FREED = hn_need(1, sizeof *m);
     m->work = work;
     m->rule = rule_for(work, request, &first);
     m->measured = measured;
@@ -619,7 +619,6 @@ void hn_measure(struct hn_work *work, const struct hn_bench_request *request,
         hn_measure_is_suspicious(least_us, m->others_us, others, hn_sampler_slack_us(work));
     if (!hn_failed(err))
         fill_timing(m, timing);
-    free(m);
 }
 
 static const double RACE_TARGET = 0.005;

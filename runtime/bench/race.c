@@ -179,7 +179,7 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
                              struct hn_record *records, struct hn_error *err)
 {
     hn_error_init(err);
-    struct runner *runners = hn_need(count + 1, sizeof *runners);
+    struct runner *runners HN_FREED = hn_need(count + 1, sizeof *runners);
     struct race race = {.bench = bench, .runners = runners, .count = count, .rules = rules};
     if (rules->min_rounds > 0)
         race.compared_round = hn_random_below(&bench->arena.secret, (uint64_t)rules->min_rounds);
@@ -196,7 +196,6 @@ enum hn_status hn_bench_race(struct hn_bench *bench, const struct hn_bench_candi
         hn_variant_finish(&runners[i].variant);
         free(runners[i].host_us);
     }
-    free(runners);
     return err->status;
 }
 
@@ -216,7 +215,7 @@ static void beside_judge(const double *variant_us, const double *reference_us, s
                          double variant_resolution_us, double reference_resolution_us,
                          struct hn_beside *beside)
 {
-    double *sorted = hn_need(3 * count, sizeof *sorted);
+    double *sorted HN_FREED = hn_need(3 * count, sizeof *sorted);
     double *ratios = sorted + 2 * count;
     for (size_t i = 0; i < count; i++) {
         sorted[i] = variant_us[i];
@@ -229,7 +228,6 @@ static void beside_judge(const double *variant_us, const double *reference_us, s
     double blur = variant_resolution_us / beside->variant_us.median +
                   reference_resolution_us / beside->reference_us.median;
     beside->speedup = interval_of(ratios, count, blur * hn_median(ratios, count));
-    free(sorted);
 }
 
 enum hn_status hn_bench_beside(struct hn_bench *bench, const struct hn_image *image,

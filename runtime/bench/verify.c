@@ -521,14 +521,13 @@ static struct bag read_bag(const struct check *check, size_t i, CUdeviceptr data
     struct bag bag = {.argument = argument,
                       .words = hn_need(elements + 1, sizeof *bag.words),
                       .count = elements / lanes};
-    unsigned char *read = hn_need(bytes + 1, 1);
+    unsigned char *read HN_FREED = hn_need(bytes + 1, 1);
     HN_CALL(check->arena->context, cuMemcpyDtoH, (read, data, bytes), "cuMemcpyDtoH", check->err);
     for (uint64_t e = 0; !hn_failed(check->err) && e < elements; e++) {
         uint64_t offset = place_of(check, i, e);
         unveil(read + offset, size, offset / size, key);
         bag.words[e] = counted_word(read + offset, argument->element);
     }
-    free(read);
     if (!hn_failed(check->err))
         qsort_r(bag.words, bag.count, lanes * sizeof *bag.words, compare_vectors, &lanes);
     return bag;
@@ -556,7 +555,7 @@ static void report_first(const struct check *check, const struct bag *found,
     const uint64_t *vector = &found->words[i * lanes];
     if (compare_vectors(vector, &expected->words[i * lanes], &lanes) > 0)
         vector = &expected->words[i * lanes];
-    struct hn_text text = {0}; /* "1.5", of a vector "(1, 2.5)" */
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0}; /* "1.5", of a vector "(1, 2.5)" */
     char lane[40];
     for (unsigned k = 0; k < lanes; k++) {
         hn_element_format(&vector[k], found->argument->element, lane, sizeof lane);
@@ -568,7 +567,6 @@ static void report_first(const struct check *check, const struct bag *found,
                    " elements; expected %" PRIu64 " (in any order)",
                    check->when, found->argument->name, text.failed ? "" : text.data,
                    count_vector(found, vector), found->count, count_vector(expected, vector));
-    hn_text_finish(&text);
 }
 
 static void judge_multiset(const struct check *check, size_t i)

@@ -38,7 +38,7 @@ static void check_architecture(const struct hn_nvrtc *nvrtc, const char *archite
     size_t count = hn_nvrtc_architectures(nvrtc, known);
     int asked = strncmp(architecture, "sm_", 3) == 0 ? atoi(architecture + 3) : 0;
     bool found = count == 0;
-    struct hn_text list = {0};
+    struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < count; i++) {
         hn_text_printf(&list, " sm_%d", known[i]);
         found = found || known[i] == asked;
@@ -46,7 +46,6 @@ static void check_architecture(const struct hn_nvrtc *nvrtc, const char *archite
     if (!found)
         hn_fail(err, HN_EUSAGE, "NVRTC %d.%d does not compile for '%.40s'; it knows%s",
                 nvrtc->major, nvrtc->minor, architecture, list.data != NULL ? list.data : "");
-    hn_text_finish(&list);
 }
 
 /* An option of the config would win over what was asked for. One that asks for the features of this
@@ -126,7 +125,7 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
 static void unpack_headers(const struct hn_nvrtc *nvrtc, const struct hn_source *source,
                            char folder[1024])
 {
-    struct hn_text path = {0};
+    struct hn_text path HN_ENDED_BY(hn_text_finish) = {0};
     *folder = '\0';
     if (nvrtc->p_nvrtcInstallBundledHeaders == NULL ||
         (*nvrtc->include_dir != '\0' && *nvrtc->cccl_dir != '\0') ||
@@ -137,7 +136,6 @@ static void unpack_headers(const struct hn_nvrtc *nvrtc, const struct hn_source 
     if (!path.failed && path.length < 1000 &&
         nvrtc->p_nvrtcInstallBundledHeaders(path.data, 0, NULL) == NVRTC_SUCCESS)
         memcpy(folder, path.data, path.length + 1);
-    hn_text_finish(&path);
 }
 
 /* The command line: Hone's own options first, so that the config's come last and win. But no option
@@ -569,7 +567,7 @@ static void choose(const struct choice *choice, char **entry, struct hn_image *i
     const struct kernel *found = NULL;
     size_t count = 0;
     bool exact = false;
-    struct hn_text list = {0};
+    struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < choice->count && !exact; i++) {
         const struct kernel *kernel = &choice->kernels[i];
         exact = strcmp(kernel->mangled, *entry) == 0;
@@ -588,7 +586,6 @@ static void choose(const struct choice *choice, char **entry, struct hn_image *i
         free(*entry);
         *entry = hn_copy_string(found->mangled, err);
     }
-    hn_text_finish(&list);
 }
 
 /* Which kernel of the machine code an entry means that is a plain name: the one that is extern "C",

@@ -434,7 +434,7 @@ static void hash_code(const struct cubin *cubin, const char *const *entries, siz
     static const char *const data[] = {".nv.global.init", ".nv.global"};
     const int numbers[] = {resources->registers, resources->shared_bytes, resources->stack_bytes,
                            resources->local_bytes};
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     struct reached reached = {.cubin = cubin, .text = &text};
     reached.sections = hn_allocate(cubin->section_count, sizeof *reached.sections, err);
     if (reached.sections == NULL)
@@ -460,7 +460,6 @@ static void hash_code(const struct cubin *cubin, const char *const *entries, siz
         hn_fail_memory(err);
     else
         memcpy(code_hash, hn_hash_bytes(text.data, text.length).hex, 33);
-    hn_text_finish(&text);
 }
 
 enum hn_status hn_cubin_inspect(const void *bytes, size_t size, const char *const *entries,
@@ -609,11 +608,10 @@ static void passed_bytes(const struct hn_plan *plan, size_t index, const struct 
     if (name != NULL) {
         snprintf(what, 96, "%s", name);
     } else if (argument->structure != NULL) {
-        struct hn_blocks memory = {0};
+        struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
         struct hn_passed *passed = hn_cubin_make_structure(image, argument, values, &memory, err);
         err->status = err->status == HN_EVALUE ? HN_ECONFIG : err->status;
         *bytes = passed == NULL ? 0 : passed->bytes;
-        hn_blocks_finish(&memory);
         snprintf(what, 96, "the structure %.60s", argument->structure);
     } else if (argument->value != NULL) {
         *bytes = hn_element_size(argument->element);
@@ -627,7 +625,8 @@ static void passed_bytes(const struct hn_plan *plan, size_t index, const struct 
 static void fail_count(const struct hn_plan *plan, const struct hn_step *step,
                        const struct hn_parameters *declared, struct hn_error *err)
 {
-    struct hn_text sizes = {0}, passed = {0};
+    struct hn_text sizes HN_ENDED_BY(hn_text_finish) = {0};
+    struct hn_text passed HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < declared->count && sizes.length < LISTED_BYTES; i++)
         hn_text_printf(&sizes, "%s%u", i > 0 ? ", " : " of ", (unsigned)declared->bytes[i]);
     for (size_t i = 0; i < step->argument_count && passed.length < LISTED_BYTES; i++)
@@ -640,8 +639,6 @@ static void fail_count(const struct hn_plan *plan, const struct hn_step *step,
         step->entry, declared->count, hn_plural(declared->count),
         sizes.data != NULL ? sizes.data : "", sizes.data != NULL ? " bytes" : "",
         step->argument_count, passed.data != NULL ? passed.data : "");
-    hn_text_finish(&sizes);
-    hn_text_finish(&passed);
 }
 
 static void compare_step(const struct hn_plan *plan, const struct hn_value *values,
@@ -676,11 +673,10 @@ void hn_signature_check(const struct hn_plan *plan, const struct hn_value *value
         hn_fail(err, HN_EFORMAT, "the image has %zu kernels; the plan launches %zu",
                 image->entry_count, launch->step_count);
     for (size_t i = 0; i < launch->step_count && !hn_failed(err); i++) {
-        struct hn_parameters declared;
+        struct hn_parameters declared HN_ENDED_BY(hn_parameters_finish) = {0};
         if (hn_cubin_read_parameters(image->cubin, image->size, image->entries[i], &declared,
                                      err) == HN_OK)
             compare_step(plan, values, launch->steps[i].step, image, &declared, err);
-        hn_parameters_finish(&declared);
     }
 }
 
@@ -729,7 +725,7 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
     size_t length;
     while (hn_text_line(&next, &start, &length)) {
         char heading[600] = "";
-        char *line = strndup(start, length);
+        char *line HN_FREED = strndup(start, length);
         if (line == NULL)
             return;
         unsigned warning = warning_of(line);
@@ -747,7 +743,6 @@ void hn_cubin_read_log(const char *log, const char *const *entries, size_t entry
         /* It may be of another kernel, which nobody asked for. */
         else if (name == NULL || asked || strstr(log, heading) == NULL)
             resources->warnings |= warning;
-        free(line);
     }
     if (resources->spill_store_bytes > 0 || resources->spill_load_bytes > 0)
         resources->warnings |= 1u << HN_WARNING_SPILLS;

@@ -41,7 +41,7 @@ static bool is_program(const char *path)
 static char *find_nvcc(struct hn_error *err)
 {
     const char *chosen = getenv("NVCC"), *home = getenv("CUDA_HOME"), *search = getenv("PATH");
-    struct hn_text folders = {0}, path = {0};
+    struct hn_text folders HN_ENDED_BY(hn_text_finish) = {0}, path = {0};
     bool is_chosen = chosen != NULL && *chosen != '\0';
     bool has_home = home != NULL && *home != '\0';
     hn_text_append(&path, is_chosen ? chosen : "");
@@ -55,7 +55,6 @@ static char *find_nvcc(struct hn_error *err)
             hn_text_finish(&path);
         at += length + (at[length] == ':');
     }
-    hn_text_finish(&folders);
     if (is_chosen && !is_program(chosen))
         hn_fail(err, HN_ERUN, "$NVCC is '%.500s', which is no program; expected the path of nvcc",
                 chosen);
@@ -147,7 +146,7 @@ enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nv
 {
     struct hn_error own;
     struct call call;
-    char *log = NULL;
+    char *log HN_FREED = NULL;
     err = hn_error_begin(err, &own);
     if (compiler == HN_COMPILER_NVRTC) {
         snprintf(version, 16, "%d.%d", nvrtc->major, nvrtc->minor);
@@ -163,7 +162,6 @@ enum hn_status hn_compiler_version(enum hn_compiler compiler, const struct hn_nv
                 call.program);
     if (!hn_failed(err))
         snprintf(version, 16, "nvcc %.*s", (int)strspn(mark + 3, "0123456789."), mark + 3);
-    free(log);
     finish_call(&call);
     return err->status;
 }
@@ -305,7 +303,7 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
         snprintf(name, sizeof name, "include_%zu.h", i);
         write_file(scratch, name, &text, err);
     }
-    char *macros = hn_failed(err) ? NULL : make_macros(source, err);
+    char *macros HN_FREED = hn_failed(err) ? NULL : make_macros(source, err);
     if (hn_failed(err))
         return;
     /* The template with what -D and -U say in front and markers of name expressions behind. */
@@ -316,7 +314,6 @@ static void write_program(const struct hn_source *source, const struct hn_scratc
     append_line(&text, 1, "prelude");
     append_source(source, macros, &text);
     append_line(&text, 1, "prelude");
-    free(macros);
     if (template != NULL)
         hn_text_append_bytes(&text, source->text, (size_t)(template - source->text));
     append_line(&text, 1, source->template->files->name);

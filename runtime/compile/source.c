@@ -195,9 +195,8 @@ char *hn_source_body(const struct hn_plan *plan, const char *text, const struct 
             hn_fail(err, HN_ECONFIG, "parameter '%s' has no value", override->name);
         else
             append_value(plan, override->name, found, &own, err);
-        char *value = hn_made(hn_text_take(&own), err);
+        char *value HN_FREED = hn_made(hn_text_take(&own), err);
         char *replaced = hn_failed(err) ? NULL : replace_value(plan, override, body, value, err);
-        free(value);
         free(body);
         body = replaced;
     }
@@ -237,7 +236,7 @@ static void append_structure(const struct scope *scope, const struct hn_argument
     static const char signs[] =
         ".[]ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789:<>()*+-, ";
     const char *name = argument->name, *wrong = argument->structure;
-    char *type = fill_entry(scope, argument->structure, err);
+    char *type HN_FREED = fill_entry(scope, argument->structure, err);
     if (strstr(text->data, hn_fields_program) == NULL)
         hn_text_printf(text, "\n#line 1 \"fields\"\n%s", hn_fields_program);
     hn_text_printf(text,
@@ -254,7 +253,6 @@ static void append_structure(const struct scope *scope, const struct hn_argument
                            wrong, (int)strcspn(at + 1, "]"), at + 1);
     }
     hn_text_append(text, "};\n");
-    free(type);
     if (wrong[strspn(wrong, signs)] != '\0' && !hn_failed(err))
         hn_fail(err, HN_ECONFIG,
                 "argument '%s': found '%s', expected the name of a structure or a field in C++, as "
@@ -319,7 +317,7 @@ static void add_steps_and_options(const struct scope *scope, struct hn_source *s
                                   struct hn_text *text, struct hn_error *err)
 {
     const struct hn_plan *plan = scope->plan;
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     if (hn_failed(err) || hn_plan_values(plan, scope->problem, scope->point, &values, err) != HN_OK)
         return;
     for (size_t i = 0; i < plan->step_count; i++)
@@ -333,7 +331,6 @@ static void add_steps_and_options(const struct scope *scope, struct hn_source *s
         if (!hn_failed(err) && hn_option_check(*expanded, err) == HN_OK)
             resolve_path(plan, expanded, err);
     }
-    free(values);
 }
 
 static enum hn_status make(const struct scope *scope, const struct hn_template *template,
@@ -352,11 +349,10 @@ static enum hn_status make(const struct scope *scope, const struct hn_template *
     hn_text_append(&text, HN_TEMPLATE_START);
     /* Who asks for entries and options alone has no text. */
     const char *whole = template->files->text;
-    char *body = scope->entry == NULL && *whole != '\0'
-                     ? hn_source_body(plan, whole, scope->point, err)
-                     : NULL;
+    char *body HN_FREED = scope->entry == NULL && *whole != '\0'
+                              ? hn_source_body(plan, whole, scope->point, err)
+                              : NULL;
     hn_text_append(&text, body != NULL ? body : whole);
-    free(body);
     if (scope->entry != NULL)
         add_step(scope, &plan->reference.step, source, &text, err);
     else
@@ -636,7 +632,7 @@ enum hn_status hn_source_key(const struct hn_source *source, const char *archite
                              struct hn_source_key *key, struct hn_error *err)
 {
     struct prelude prelude;
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     struct hn_error own;
     err = hn_error_begin(err, &own);
     read_prelude(source->text, &prelude, err);
@@ -649,7 +645,6 @@ enum hn_status hn_source_key(const struct hn_source *source, const char *archite
         key->hash = hn_hash_bytes(text.data, text.length);
     for (size_t i = 0; i < prelude.count; i++)
         key->leaves_out |= !prelude.lines[i].read && !is_word_of(&prelude, i);
-    hn_text_finish(&text);
     free(prelude.lines);
     return err->status;
 }

@@ -113,7 +113,7 @@ static void add_include(struct loader *loader, const char *file, bool given,
                         const struct hn_include *include, struct hn_error *err)
 {
     char real[PATH_MAX];
-    char *name = strndup(include->name, include->length);
+    char *name HN_FREED = strndup(include->name, include->length);
     int folder = *include->name != '/' ? (int)(basename(file) - file) : 0;
     bool beside = name != NULL && include->quoted && is_there(file, ".", name, real);
     const struct hn_host_header *header = hn_host_header_find(include->name, include->length);
@@ -130,7 +130,6 @@ static void add_include(struct loader *loader, const char *file, bool given,
                 "%s:%d: include \"%s\" was not found: no file %.*s%s, nor in a folder of -I "
                 "(headers of the CUDA toolkit are included with <>)",
                 file, include->line, name, folder, file, name);
-    free(name);
 }
 
 static void scan(struct loader *loader, const char *file, const char *text, bool given,
@@ -177,17 +176,16 @@ static void scan_options(struct loader *loader, struct hn_error *err)
         if (macro == NULL || macro[length] != '=')
             continue;
         hn_text_printf(&text, "#define %.*s %s", (int)length, macro, macro + length + 1);
-        char *line = hn_made(hn_text_take(&text), err);
+        char *line HN_FREED = hn_made(hn_text_take(&text), err);
         if (line != NULL)
             scan(loader, loader->paths[0], line, true, err);
-        free(line);
     }
 }
 
 static void hash(struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
-    struct hn_text all = {0};
+    struct hn_text all HN_ENDED_BY(hn_text_finish) = {0};
     if (hn_failed(err))
         return;
     for (size_t i = 0; i < template->file_count; i++) {
@@ -205,7 +203,6 @@ static void hash(struct loader *loader, struct hn_error *err)
         hn_fail_memory(err);
     else
         template->hash = hn_hash_bytes(all.data, all.length);
-    hn_text_finish(&all);
 }
 
 static void load(const char *path, struct loader *loader, struct hn_error *err)
@@ -268,12 +265,11 @@ void hn_template_check(const struct hn_template *template, const struct hn_plan 
                        struct hn_error *err)
 {
     const char *changed = NULL;
-    struct hn_template now = {.files = NULL};
+    struct hn_template now HN_ENDED_BY(hn_template_finish) = {.files = NULL};
     for (size_t i = 0; !hn_failed(err) && changed == NULL && i < template->other_count; i++) {
         const struct hn_text_file *other = &template->others[i];
-        char *text = read_other(other->name, err);
+        char *text HN_FREED = read_other(other->name, err);
         changed = text != NULL && strcmp(text, other->text) != 0 ? other->name : NULL;
-        free(text);
     }
     /* A program's compiler reads all. */
     if (!hn_failed(err) && changed == NULL && plan->program != NULL && template->files != NULL &&
@@ -283,7 +279,6 @@ void hn_template_check(const struct hn_template *template, const struct hn_plan 
     if (changed != NULL)
         hn_fail(err, HN_ERUN, "%s changed while variants were compiled from it; run again",
                 changed);
-    hn_template_finish(&now);
 }
 
 void hn_template_finish(struct hn_template *template)

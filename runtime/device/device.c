@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/schema.h"
 #include "base/text.h"
 
@@ -53,12 +54,11 @@ enum hn_status hn_device_for_architecture(const char *architecture, struct hn_de
     const char *suffix = "";
     const struct architecture *found = find_architecture(architecture, &suffix);
     if (found == NULL) {
-        struct hn_text known = {0};
+        struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
         for (size_t i = 0; i < ARCHITECTURE_COUNT; i++)
             hn_text_printf(&known, "%ssm_%d", i > 0 ? " " : "", architectures[i].capability);
         hn_fail(err, HN_EUSAGE, "unknown architecture '%.40s'; known are %s", architecture,
                 known.data != NULL ? known.data : "");
-        hn_text_finish(&known);
         return HN_EUSAGE;
     }
     /* A matter of the chip, not of the architecture: those of an A100 and an H200 as they say of

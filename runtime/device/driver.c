@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "runtime/device/library.h"
 
@@ -221,7 +222,7 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
 {
     int count = 0;
     int matches = 0;
-    struct hn_text list = {0};
+    struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
     hn_error_init(err);
     ASK(cuDeviceGetCount, (&count));
     if (!hn_failed(err) && count == 0)
@@ -242,7 +243,6 @@ enum hn_status hn_driver_select(const struct hn_driver *driver, const char *sele
         hn_fail(err, HN_EUSAGE, "%s '%s'; expected one of:%.3000s",
                 matches == 0 ? "no such device:" : "more than one device is called", selector,
                 list.failed ? "" : list.data);
-    hn_text_finish(&list);
     return err->status;
 }
 

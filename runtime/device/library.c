@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 static const char *resolve(void *library, const struct hn_symbol *symbols, size_t symbol_count)
@@ -28,7 +29,7 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
                                const struct hn_symbol *symbols, size_t symbol_count, void **library,
                                struct hn_error *err)
 {
-    struct hn_text tried = {0};
+    struct hn_text tried HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < name_count; i++) {
         /* dlopen() would wait for whoever writes into a FIFO. */
         struct stat about;
@@ -40,7 +41,6 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
         const char *reason = handle == NULL && !special ? dlerror() : NULL;
         const char *missing = handle != NULL ? resolve(handle, symbols, symbol_count) : NULL;
         if (handle != NULL && missing == NULL) {
-            hn_text_finish(&tried);
             *library = handle;
             return HN_OK;
         }
@@ -53,10 +53,8 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
             hn_text_append(&tried, reason != NULL ? reason : "unknown reason");
         hn_library_close(handle);
     }
-    enum hn_status status = hn_fail(err, HN_ERUN, "no library could be loaded: %s",
-                                    tried.data != NULL ? tried.data : "no names to try");
-    hn_text_finish(&tried);
-    return status;
+    return hn_fail(err, HN_ERUN, "no library could be loaded: %s",
+                   tried.data != NULL ? tried.data : "no names to try");
 }
 
 void hn_library_close(void *library)
@@ -111,7 +109,7 @@ static void add_place(const struct place *place, const struct hn_toolkit_library
                                               : "/lib64";
     bool for_loader = place->variable == NULL && *root == '\0';
     for (size_t i = 0; root != NULL && (for_loader || *root != '\0') && i < 3; i++) {
-        struct hn_text pattern = {0};
+        struct hn_text pattern HN_ENDED_BY(hn_text_finish) = {0};
         for (const char *c = root; *c != '\0'; c++)
             hn_text_printf(&pattern, strchr("*?[]{},\\", *c) != NULL ? "\\%c" : "%c", *c);
         if (!for_loader)
@@ -119,7 +117,6 @@ static void add_place(const struct place *place, const struct hn_toolkit_library
         hn_text_printf(&pattern, "%s%s", wanted->file, versions[i]);
         if (!pattern.failed)
             glob(pattern.data, GLOB_APPEND | (for_loader ? GLOB_NOCHECK : GLOB_BRACE), NULL, found);
-        hn_text_finish(&pattern);
     }
     for (const char *const *also = wanted->also; for_loader && also != NULL && *also != NULL;
          also++)

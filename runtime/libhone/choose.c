@@ -400,7 +400,7 @@ static void fail_names(const struct search *search, struct hn_error *err)
     const struct hn_bindings *sides[] = {search->asked.problem, names_of(search)};
     for (int side = 0; side < 2 && sides[1] != NULL; side++)
         for (size_t i = 0; i < sides[side]->count; i++) {
-            struct hn_text tuned = {0};
+            struct hn_text tuned HN_ENDED_BY(hn_text_finish) = {0};
             if (hn_bindings_get(sides[!side], sides[side]->names[i]) != NULL)
                 continue;
             if (search->known != NULL)
@@ -411,7 +411,6 @@ static void fail_names(const struct search *search, struct hn_error *err)
                         "problem value '%.100s' of %s is %s: it is tuned for %.500s",
                         sides[side]->names[i], kernel, side == 0 ? "unknown" : "missing",
                         tuned.length > 0 ? tuned.data : "no values");
-            hn_text_finish(&tuned);
             return;
         }
     if (search->known == NULL && search->rule != NULL && search->asked.options->forbid_compile != 0)
@@ -581,8 +580,8 @@ static void run_command(const struct hn_lib_question *asked, const char *config,
         return;
     }
     snprintf(budget, sizeof budget, "%.3fs", seconds);
-    char *command = hn_made(hn_lib_find_command(options), err);
-    char *problem = hn_made(hn_bindings_text(asked->problem), err);
+    char *command HN_FREED = hn_made(hn_lib_find_command(options), err);
+    char *problem HN_FREED = hn_made(hn_bindings_text(asked->problem), err);
     const char *const given[][2] = {{"--cache", asked->cache->path},
                                     {"--device", asked->device->uuid},
                                     {"--budget", budget},
@@ -597,8 +596,6 @@ static void run_command(const struct hn_lib_question *asked, const char *config,
     }
     if (!hn_failed(err))
         run_tune(words, seconds, err);
-    free(command);
-    free(problem);
 }
 
 /* One at a time, and others go on meanwhile: the lock is let go of. */
@@ -637,12 +634,11 @@ static void choose(struct search *search, struct hn_lib_choice *choice, struct h
     } else if (on_miss == HONE_MISS_TUNE) {
         tune(search, choice, err);
     } else if (on_miss == HONE_MISS_FAIL) {
-        struct hn_text text = {0};
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
         hn_bindings_append(&text, search->asked.problem);
         hn_fail(err, HN_ENOTFOUND, "nothing is tuned of %s for %.300s on %s in '%.300s'",
                 search->asked.kernel, text.data == NULL ? "this problem" : text.data,
                 search->asked.device->identity.name, search->asked.cache->path);
-        hn_text_finish(&text);
     } else {
         choose_default(search, choice, err);
     }
@@ -667,7 +663,7 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
         struct hn_lib_choice choice = own->configuration != NULL
                                           ? choice_of_rule(search, configurations[i])
                                           : choice_of(search, own->plan, results[i]);
-        struct hn_image image;
+        struct hn_image image HN_ENDED_BY(hn_image_finish) = {0};
         struct hn_error ignored;
         if (!can_launch(search, choice.plan, choice.point) || !hn_lib_image_is_kept(&choice))
             continue;
@@ -677,7 +673,6 @@ static bool add_racers(struct search *search, struct hn_lib_race *race,
             added++;
         else
             hn_lib_kernel_destroy(kernel);
-        hn_image_finish(&image);
     }
     return added > 0;
 }
@@ -829,7 +824,7 @@ static void check_constants(const struct search *search, const struct hn_lib_cho
 static struct hone_kernel *make_chosen(struct search *search, struct hn_error *err)
 {
     struct hn_lib_choice choice = {.plan = NULL};
-    struct hn_tuned_list list = {.items = NULL};
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {.items = NULL};
     struct hone_kernel *handle = NULL;
     struct hn_lib_race *race = NULL;
     struct hn_image image;
@@ -851,7 +846,6 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
             freeze_later(search, handle, &choice);
     }
     hn_image_finish(&image);
-    hn_tuned_list_free(&list);
     return handle;
 }
 

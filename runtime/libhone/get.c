@@ -165,12 +165,11 @@ static bool is_way_own(const char *path, int strict, char *why, size_t size)
 {
     const char *slash = strrchr(path, '/');
     if (path[1] != '\0') {
-        char *folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+        char *folder HN_FREED = strndup(path, slash == path ? 1 : (size_t)(slash - path));
         if (folder == NULL)
             snprintf(why, size, "out of memory");
         else
             is_way_own(folder, strict - 1, why, size);
-        free(folder);
     }
     return why[0] == '\0' && hn_store_is_own(path, strict <= 0, why, size);
 }

@@ -65,11 +65,10 @@ static bool take(struct hn_lib_compiling *compiling, struct hn_message *message,
     } else if (strcmp(type, "ready") == 0) {
         char capability[HN_ARCHITECTURE_SIZE];
         snprintf(capability, sizeof capability, "%d", compiling->device->identity.capability);
-        struct hn_message request = {.json =
-                                         hn_message_of_source(compiling->source, capability, err)};
+        struct hn_message request HN_ENDED_BY(hn_message_finish) = {
+            .json = hn_message_of_source(compiling->source, capability, err)};
         if (request.json != NULL)
             hn_channel_send(&compiling->process.channel, &request, err);
-        hn_message_finish(&request);
     } else {
         hn_fail(err, HN_ERUN, "it failed without a word");
     }
@@ -102,7 +101,7 @@ static void compile_in_child(const struct hn_lib_choice *choice, const struct hn
 {
     struct hn_lib_compiling compiling = {
         .source = source, .device = choice->asked->device, .kernel = choice->plan->plan->kernel};
-    char *command = hn_made(hn_lib_find_command(choice->asked->options), err);
+    char *command HN_FREED = hn_made(hn_lib_find_command(choice->asked->options), err);
     hn_lib_compile_start(&compiling, command, choice->asked->cache, err);
     while (!hn_failed(err) && !hn_lib_compile_listen(&compiling, image, err)) {
         struct pollfd fds[2];
@@ -111,7 +110,6 @@ static void compile_in_child(const struct hn_lib_choice *choice, const struct hn
             poll(fds, hn_process_poll(&compiling.process, fds), left_ms > 0 ? (int)left_ms + 1 : 0);
     }
     hn_process_kill(&compiling.process);
-    free(command);
 }
 
 static bool same_strings(char *const *a, size_t a_count, char *const *b, size_t b_count)
@@ -152,16 +150,14 @@ static bool program_is_same(const struct hn_lib_choice *choice, const struct hn_
 {
     const struct hn_plan *plan = choice->plan->plan;
     const struct hn_template *template = &choice->plan->template;
-    struct hn_source one, other = {.template = NULL};
-    bool same = hn_source_make(plan, template, a, choice->point, &one, NULL) == HN_OK &&
-                hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK &&
-                strcmp(one.text, other.text) == 0 &&
-                (names_are_plain(plan) ||
-                 same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
-                same_strings(one.options, one.option_count, other.options, other.option_count);
-    hn_source_finish(&other);
-    hn_source_finish(&one);
-    return same;
+    struct hn_source one HN_ENDED_BY(hn_source_finish) = {.template = NULL};
+    struct hn_source other HN_ENDED_BY(hn_source_finish) = {.template = NULL};
+    return hn_source_make(plan, template, a, choice->point, &one, NULL) == HN_OK &&
+           hn_source_make(plan, template, b, choice->point, &other, NULL) == HN_OK &&
+           strcmp(one.text, other.text) == 0 &&
+           (names_are_plain(plan) ||
+            same_strings(one.entries, one.entry_count, other.entries, other.entry_count)) &&
+           same_strings(one.options, one.option_count, other.options, other.option_count);
 }
 
 /* The choice's problem with the low end of all numbers that are no part of its program, or with so
@@ -215,8 +211,8 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
 {
     const struct hn_bindings *problem = choice->asked->problem;
     struct hn_store *store = choice->asked->cache->store;
-    char *entries = NULL;
-    struct hn_bindings values = {0};
+    char *entries HN_FREED = NULL;
+    struct hn_bindings values HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_error ignored;
     bool taken;
     if (choice->tuned == NULL || store == NULL)
@@ -244,8 +240,6 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     taken = taken &&
             (plain || (entries != NULL && hn_image_set_entries(image, entries, NULL) == HN_OK));
     image->outcome = HN_OUTCOME_OK;
-    hn_bindings_finish(&values);
-    free(entries);
     return taken;
 }
 

@@ -347,14 +347,13 @@ static void make_info(struct hone_kernel *kernel, const struct hn_tuned *tuned, 
         info->freezing = loss_of(&rule->parts.freezing);
     } else if (tuned != NULL) {
         const struct hn_timing *timing = &tuned->best.timing;
-        json_t *json = hn_record_to_json(&tuned->best);
+        json_auto_t *json = hn_record_to_json(&tuned->best);
         info->verification = hn_verification_names[tuned->best.verdict.kind];
         info->median_us = timing->median_us;
         info->low_us = timing->low_us;
         info->high_us = timing->high_us;
         put_made(cache, &info->tuned_problem, hn_bindings_text(&tuned->identity.problem), err);
         put_made(cache, &info->record, json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS), err);
-        json_decref(json);
     }
 }
 
@@ -431,7 +430,7 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_val
 {
     const struct hn_plan *plan = kernel->plan->plan;
     struct hn_launch_step *launch = &kernel->launch.steps[index];
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     int clusters = 0;
     if (!hn_plan_asks_clusters(plan, launch->step))
         return;
@@ -445,7 +444,6 @@ static void fit_clusters(struct hone_kernel *kernel, size_t index, struct hn_val
     if (record.outcome != HN_OUTCOME_OK)
         hn_lib_fail(err, HONE_UNSUPPORTED, "%s",
                     record.message != NULL ? record.message : "out of memory");
-    hn_record_finish(&record);
 }
 
 /* Plans come from files: slots are the arguments before the first that is not passed, which those

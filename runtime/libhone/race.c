@@ -34,7 +34,7 @@ static bool add_configuration(int configuration, void *context)
 static int choose_beside(const struct hn_rule *rule, const struct hn_bindings *problem,
                          const struct hn_rule_value *value, double factor)
 {
-    struct hn_bindings beside;
+    struct hn_bindings beside HN_ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_value *own = hn_bindings_get(problem, value->name);
     bool sure = false;
     int configuration = -1;
@@ -47,7 +47,6 @@ static int choose_beside(const struct hn_rule *rule, const struct hn_bindings *p
     if (hn_bindings_copy(&beside, problem, NULL) == HN_OK &&
         hn_bindings_set(&beside, value->name, &changed, NULL) == HN_OK)
         configuration = hn_rule_choose(rule, &beside, NULL, NULL, &sure);
-    hn_bindings_finish(&beside);
     return configuration;
 }
 
@@ -354,7 +353,7 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
     const struct hn_bindings *point = &racer->kernel->point;
     const struct hn_interval interval = hn_interval_widen(
         hn_interval_of(racer->samples_us, racer->count, HN_OUTSIDE_USUAL), EVENT_US);
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_bindings_copy(&record.point, point, err);
     record.outcome = HN_OUTCOME_OK;
     record.verdict.kind = HN_UNVERIFIED;
@@ -368,13 +367,11 @@ static void put(struct hn_store *store, int64_t session, struct racer *racer, st
     record.time = (double)time(NULL);
     if (!hn_failed(err))
         hn_store_put(store, session, &record, err);
-    hn_record_finish(&record);
     if (hn_failed(err) || image->cubin == NULL)
         return;
-    char *entries = hn_made(hn_image_entry_lines(image), err);
+    char *entries HN_FREED = hn_made(hn_image_entry_lines(image), err);
     if (entries != NULL)
         hn_store_put_image(store, session, point, image->cubin, image->size, entries, err);
-    free(entries);
 }
 
 /* Keeps the race as a session of its problem. How launches of a program find the L2 cache is not

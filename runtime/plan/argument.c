@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 void hn_evaluate_word(const struct hn_value *values, const struct hn_expression *expression,
                       const char *const *names, int count, const char *expected, int *to,
                       struct hn_error *err)
@@ -17,11 +19,10 @@ void hn_evaluate_word(const struct hn_value *values, const struct hn_expression 
     *to = value.type == HN_WORD ? (int)hn_text_place(value.word, names, (size_t)count) : count;
     if (*to < count)
         return;
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     hn_value_append(&text, &value);
     hn_fail(err, HN_EVALUE, "'%.60s' is %s, expected %s", hn_expression_text(expression),
             text.data == NULL ? "" : text.data, expected);
-    hn_text_finish(&text);
 }
 
 struct element_info {
@@ -328,13 +329,11 @@ const char *const hn_compare_mode_names[HN_COMPARE_MODE_COUNT] = {HN_COMPARE_MOD
 
 enum hn_status hn_argument_set_count(struct hn_argument *argument, struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&text, "(%s) * (%s)", hn_expression_text(argument->shape.width),
                    hn_expression_text(argument->shape.height));
-    enum hn_status status =
-        text.failed ? hn_fail_memory(err) : hn_expression_parse(text.data, &argument->count, err);
-    hn_text_finish(&text);
-    return status;
+    return text.failed ? hn_fail_memory(err)
+                       : hn_expression_parse(text.data, &argument->count, err);
 }
 
 void hn_argument_evaluate_rows(const struct hn_argument *argument, const struct hn_value *values,

@@ -128,7 +128,7 @@ static void read_head(const char *text, size_t size, size_t end, struct hn_captu
                       struct hn_error *err)
 {
     json_error_t place;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     head->begins = end;
     hn_gate_json(text, size, err);
     if (!hn_failed(err))
@@ -142,20 +142,18 @@ static void read_head(const char *text, size_t size, size_t end, struct hn_captu
         hn_fail(err, HN_EFORMAT, "it has format %lld, this Hone knows up to %d: use the newer Hone",
                 (long long)format, HN_CAPTURE_FORMAT);
     hn_fields_read("capture", &hn_capture_structure, json, head, err);
-    json_decref(json);
 }
 
 enum hn_status hn_capture_read_head(FILE *stream, const char *path, struct hn_capture_head *head,
                                     struct hn_error *err)
 {
-    char *text = NULL;
+    char *text HN_FREED = NULL;
     size_t size = 0;
     struct hn_error reason = {.status = HN_OK};
     *head = (struct hn_capture_head){.kernel = NULL};
     enum hn_status status = read_text(stream, path, &text, &size, err);
     if (status == HN_OK)
         read_head(text, size, (size_t)ftell(stream) - size, head, &reason);
-    free(text);
     if (reason.status == HN_ENOMEM)
         status = hn_fail_memory(err);
     else if (hn_failed(&reason))
@@ -221,9 +219,8 @@ static void pack(struct hn_capture_writer *writer, const struct hn_driver *drive
                  uint64_t bytes, struct hn_error *err)
 {
     z_stream stream = {.next_in = NULL};
-    unsigned char *piece = malloc(2 * (size_t)HN_CAPTURE_PIECE);
+    unsigned char *piece HN_FREED = malloc(2 * (size_t)HN_CAPTURE_PIECE);
     if (piece == NULL || deflateInit(&stream, Z_BEST_SPEED) != Z_OK) {
-        free(piece);
         hn_fail_memory(err);
         return;
     }
@@ -249,7 +246,6 @@ static void pack(struct hn_capture_writer *writer, const struct hn_driver *drive
         }
     }
     deflateEnd(&stream);
-    free(piece);
 }
 
 void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *name,
@@ -270,11 +266,11 @@ void hn_capture_add(struct hn_capture_writer *writer, json_t *list, const char *
 
 static void commit(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)
 {
-    json_t *all =
+    json_auto_t *all =
         json_pack("{s:i, s:O, s:O, s:O}", "format", HN_CAPTURE_FORMAT, "scalars", writer->scalars,
                   "inputs", writer->inputs, "expected", writer->expected);
     bool whole = head != NULL && json_object_update(all, head) == 0;
-    char *text = hn_made(whole ? json_dumps(all, JSON_COMPACT) : NULL, err);
+    char *text HN_FREED = hn_made(whole ? json_dumps(all, JSON_COMPACT) : NULL, err);
     uint64_t size = text == NULL ? 0 : strlen(text);
     write_bytes(writer, text, size, err);
     write_bytes(writer, &size, sizeof size, err);
@@ -283,8 +279,6 @@ static void commit(struct hn_capture_writer *writer, json_t *head, struct hn_err
     writer->stream = NULL;
     if (!hn_failed(err) && (closed != 0 || rename(writer->temporary, writer->path) != 0))
         hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", writer->path, strerror(errno));
-    free(text);
-    json_decref(all);
 }
 
 void hn_capture_finish(struct hn_capture_writer *writer, json_t *head, struct hn_error *err)

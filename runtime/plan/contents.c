@@ -188,7 +188,7 @@ static void read_npy(const char *path, enum hn_element element, FILE *stream, ui
     bool whole = fread(start + 2, 1, length_bytes, stream) == length_bytes;
     uint32_t length = (uint32_t)start[2] | (uint32_t)start[3] << 8 | (uint32_t)start[4] << 16 |
                       (uint32_t)start[5] << 24;
-    char *header = length > NPY_HEADER_MOST ? NULL : calloc(length + 1, 1);
+    char *header HN_FREED = length > NPY_HEADER_MOST ? NULL : calloc(length + 1, 1);
     if (length > NPY_HEADER_MOST)
         fail_file(path, "the header is longer than 64 KiB", err);
     else if (header == NULL)
@@ -197,7 +197,6 @@ static void read_npy(const char *path, enum hn_element element, FILE *stream, ui
         fail_file(path, "the header is cut off", err);
     else if (npy_check(header, element, count, &reason) != HN_OK)
         fail_file(path, reason.message, err);
-    free(header);
 }
 
 static void check_size(const char *path, FILE *stream, enum hn_element element, uint64_t found,
@@ -275,7 +274,7 @@ static const struct hn_value *find_problem_value(const struct hn_plan *plan, con
 enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
                                  const struct hn_value *values, char **path, struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     const char *slash = strrchr(file, '/');
     const char *at = slash == NULL ? file : slash;
     hn_error_init(err);
@@ -299,7 +298,6 @@ enum hn_status hn_plan_data_path(const struct hn_plan *plan, const char *file,
     }
     if (!hn_failed(err))
         *path = hn_made(hn_text_take(&text), err);
-    hn_text_finish(&text);
     return err->status;
 }
 
@@ -319,7 +317,7 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
                                   struct hn_plan_files *files, struct hn_error *err)
 {
     const struct hn_reference *reference = &plan->reference;
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     hn_error_init(err);
     *files = (struct hn_plan_files){0};
     if (hn_plan_values(plan, problem, &plan->defaults, &values, err) == HN_OK)
@@ -329,7 +327,6 @@ enum hn_status hn_plan_list_files(const struct hn_plan *plan, const struct hn_bi
         add_file(plan, i, &plan->arguments[i].fill.file, values, files, err);
     for (size_t i = 0; i < reference->file_count; i++)
         add_file(plan, reference->files[i].argument, &reference->files[i].file, values, files, err);
-    free(values);
     if (hn_failed(err))
         hn_plan_files_finish(files);
     return err->status;

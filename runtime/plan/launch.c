@@ -376,14 +376,13 @@ enum hn_status hn_launch_make_as(const struct hn_plan *plan, const struct hn_bin
                                  const struct hn_bindings *point, int64_t clusters, bool sequential,
                                  struct hn_launch *launch, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     struct hn_error own;
     err = hn_error_begin(err, &own);
     *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &values, err) == HN_OK && clusters > 0)
         values[hn_plan_slot_count(plan)] = hn_integer(clusters);
     make_from(plan, values, sequential, launch, err);
-    free(values);
     return err->status;
 }
 
@@ -423,14 +422,13 @@ enum hn_status hn_launch_make_checked(const struct hn_plan *plan, const struct h
                                       const struct hn_bindings *point, struct hn_launch *launch,
                                       struct hn_record *record, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     struct hn_error reason;
     hn_error_init(&reason);
     *launch = (struct hn_launch){.steps = NULL};
     if (hn_plan_values(plan, problem, point, &values, &reason) == HN_OK)
         check_values(plan, values, &reason);
     make_from(plan, values, false, launch, &reason);
-    free(values);
     if (reason.status == HN_EVALUE)
         hn_record_fail(record, HN_OUTCOME_INVALID_LAUNCH, "%s", reason.message);
     else if (hn_failed(&reason))
@@ -458,11 +456,10 @@ enum hn_status hn_launch_make_step(const struct hn_plan *plan, const struct hn_s
                                    const struct hn_bindings *point, struct hn_launch_step *launch,
                                    struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     hn_error_init(err);
     if (hn_plan_values(plan, problem, point, &values, err) == HN_OK)
         evaluate_step(step, values, launch, err);
-    free(values);
     return err->status;
 }
 
@@ -595,7 +592,7 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
                    const struct hn_bindings *problem, const struct hn_bindings *point,
                    struct hn_launch *launch, struct hn_value **values)
 {
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_launch made = {.steps = NULL};
     struct hn_value *own = NULL;
     struct hn_error reason;
@@ -607,7 +604,6 @@ bool hn_launch_try(const struct hn_plan *plan, const struct hn_device *device,
         make_from(plan, own, false, &made, &reason);
     can = can && !hn_failed(&reason) &&
           (device == NULL || plan->program != NULL || hn_launch_check(&made, device, &record));
-    hn_record_finish(&record);
     if (can && launch != NULL)
         *launch = made;
     else
@@ -632,7 +628,7 @@ void hn_launch_note_shared(const struct hn_launch *launch, struct hn_resources *
 void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_bindings *problem,
                              struct hn_record *record)
 {
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     struct hn_error ignored;
     bool asks = false;
     for (size_t i = 0; i < plan->step_count; i++)
@@ -641,7 +637,6 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
         hn_launch_make(plan, problem, &record->point, &launch, &ignored) != HN_OK)
         return;
     hn_launch_note_shared(&launch, &record->resources);
-    hn_launch_finish(&launch);
 }
 
 /* A metric sees those before it by their slots. One without a value for this variant is NaN; where
@@ -703,7 +698,7 @@ static enum hn_status set_objective(const struct hn_plan *plan, struct hn_record
 enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_bindings *problem,
                                    struct hn_record *record, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     hn_error_init(err);
     if (hn_plan_values(plan, problem, &record->point, &values, err) != HN_OK)
         return err->status;
@@ -716,6 +711,5 @@ enum hn_status hn_metrics_evaluate(const struct hn_plan *plan, const struct hn_b
         values[slot++] = hn_real(mean != NULL ? hn_value_number(mean) : (double)NAN);
     }
     evaluate_metrics(plan, values, slot, record, err);
-    free(values);
     return hn_failed(err) ? err->status : set_objective(plan, record, err);
 }

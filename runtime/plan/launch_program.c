@@ -63,7 +63,7 @@ static bool is_known(struct maker *maker, const struct hn_expression *expression
 static bool fix_step(struct maker *maker, const struct hn_step *step, struct hn_launch_step *fixed)
 {
     const struct hn_geometry *geometry = &step->geometry;
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_error reason;
     bool known = is_known(maker, geometry->shared_bytes) && is_known(maker, geometry->carveout) &&
                  is_known(maker, geometry->cooperative) &&
@@ -82,10 +82,8 @@ static bool fix_step(struct maker *maker, const struct hn_step *step, struct hn_
     const struct hn_launch launch = {.steps = &alone, .step_count = 1};
     memcpy(alone.grid, fixed->cluster, sizeof alone.grid);
     alone.programmatic = false;
-    known = hn_launch_check(&launch, maker->device, &record) &&
-            (!fixed->programmatic || maker->device->identity.capability >= 90);
-    hn_record_finish(&record);
-    return known;
+    return hn_launch_check(&launch, maker->device, &record) &&
+           (!fixed->programmatic || maker->device->identity.capability >= 90);
 }
 
 static void demand_between(struct hn_program *program, int term, int64_t low, int64_t high)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 
 /* The kinds of text behind an option. */
@@ -175,7 +176,7 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
 {
     const char *rest;
     const struct option *known = find(list, part, &rest);
-    struct hn_text names = {0};
+    struct hn_text names HN_ENDED_BY(hn_text_finish) = {0};
     for (; list->name != NULL; list++)
         hn_text_printf(&names, "%s--%s", names.length > 0 ? ", " : "", list->name);
     const char *why = known == NULL ? "is not one of those that do no more than change the code "
@@ -190,10 +191,8 @@ static enum hn_status refuse(const char *text, const char *part, const struct op
         why = "needs a number of threads from 0 (as there are cores) to 64";
     if (strstr(text, " -") != NULL || (part != text && strchr(part, ',') != NULL))
         why = "holds another option: each is a text of its own";
-    enum hn_status status = hn_fail(err, HN_ECONFIG, "option '%.300s': '%.300s' %s; allowed are %s",
-                                    text, part, why, names.data != NULL ? names.data : "");
-    hn_text_finish(&names);
-    return status;
+    return hn_fail(err, HN_ECONFIG, "option '%.300s': '%.300s' %s; allowed are %s", text, part, why,
+                   names.data != NULL ? names.data : "");
 }
 
 enum hn_status hn_option_check(const char *text, struct hn_error *err)

@@ -85,16 +85,14 @@ bool hn_plan_freezes(const struct hn_plan *plan, const struct hn_bindings *point
 {
     if (plan->freeze_if == NULL || point == NULL)
         return true;
-    struct hn_value *values = calloc(hn_plan_slot_count(plan) + 1, sizeof *values);
+    struct hn_value *values HN_FREED = calloc(hn_plan_slot_count(plan) + 1, sizeof *values);
     for (size_t i = 0; values != NULL && i < plan->name_count; i++) {
         const struct hn_value *value = hn_bindings_get(point, plan->names[i]);
         if (value == NULL)
             value = hn_bindings_get(&plan->defaults, plan->names[i]);
         values[i] = value == NULL ? hn_integer(0) : *value;
     }
-    bool freezes = values == NULL || hn_expression_truth(plan->freeze_if, values) != HN_FALSE;
-    free(values);
-    return freezes;
+    return values == NULL || hn_expression_truth(plan->freeze_if, values) != HN_FALSE;
 }
 
 bool hn_plan_serves_all(const struct hn_plan *plan, const struct hn_bindings *point)
@@ -137,7 +135,8 @@ void hn_word_list_add(struct hn_word_list *list, const char *word, struct hn_err
 
 void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
 {
-    struct hn_text filled = {0}; /* with a number in the place of each hole, as its values are */
+    /* With a number in the place of each hole, as its values are. */
+    struct hn_text filled HN_ENDED_BY(hn_text_finish) = {0};
     if (hn_failed(err))
         return;
     option->holes = hn_allocate(strlen(option->text), sizeof(struct hn_expression *), err);
@@ -151,11 +150,10 @@ void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
         } else if (*at == '{' && *end != '}') {
             hn_fail(err, HN_ECONFIG, "'{' without its '}' in option '%s'", option->text);
         } else if (*at == '{') {
-            char *text = hn_made(strndup(at + 1, (size_t)(end - at - 1)), err);
+            char *text HN_FREED = hn_made(strndup(at + 1, (size_t)(end - at - 1)), err);
             if (text != NULL &&
                 hn_expression_parse(text, &option->holes[option->hole_count], err) == HN_OK)
                 option->hole_count++;
-            free(text);
             hn_text_append(&filled, "0");
             at = end + 1;
         }
@@ -164,7 +162,6 @@ void hn_option_read_holes(struct hn_option *option, struct hn_error *err)
         hn_fail_memory(err);
     if (!hn_failed(err))
         hn_option_check(filled.data == NULL ? "" : filled.data, err);
-    hn_text_finish(&filled);
 }
 
 /* Binds a plan's expressions until one fails. */
@@ -377,11 +374,9 @@ bool hn_plan_allows_values(const struct hn_plan *plan, const struct hn_value *va
 bool hn_plan_allows(const struct hn_plan *plan, const struct hn_bindings *problem,
                     const struct hn_bindings *point, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
-    bool allows = hn_plan_values(plan, problem, point, &values, err) == HN_OK &&
-                  hn_plan_allows_values(plan, values);
-    free(values);
-    return allows;
+    struct hn_value *values HN_FREED = NULL;
+    return hn_plan_values(plan, problem, point, &values, err) == HN_OK &&
+           hn_plan_allows_values(plan, values);
 }
 
 enum hn_status hn_plan_depends(const struct hn_plan *plan, const struct hn_bindings *point,
@@ -409,7 +404,7 @@ const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
                                           const struct hn_bindings *problem)
 {
     const struct hn_bindings *found = &plan->defaults;
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     if (plan->other_default_count == 0 ||
         hn_plan_values(plan, problem, &plan->defaults, &values, NULL) != HN_OK)
         return found;
@@ -419,7 +414,6 @@ const struct hn_bindings *hn_plan_default(const struct hn_plan *plan,
             hn_plan_allows(plan, problem, &other->point, NULL))
             found = &other->point;
     }
-    free(values);
     return found;
 }
 

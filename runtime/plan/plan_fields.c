@@ -659,10 +659,8 @@ enum hn_status hn_plan_from_json(const json_t *json, struct hn_plan **plan, stru
 /* Takes json. Out of memory gives the hash of nothing, which equals no plan's. */
 static struct hn_hash hash_json(json_t *json)
 {
-    char *text = hn_json_text(json, JSON_SORT_KEYS | JSON_COMPACT);
-    struct hn_hash hash = hn_hash_string(text == NULL ? "" : text);
-    free(text);
-    return hash;
+    char *text HN_FREED = hn_json_text(json, JSON_SORT_KEYS | JSON_COMPACT);
+    return hn_hash_string(text == NULL ? "" : text);
 }
 
 struct hn_hash hn_plan_hash(const struct hn_plan *plan)
@@ -698,9 +696,8 @@ static struct hn_hash join_if(bool there, const struct hn_hash *hash, const char
  * none. */
 struct hn_hash hn_plan_options_hash(const struct hn_plan *plan)
 {
-    json_t *all = hn_plan_to_json(plan);
+    json_auto_t *all = hn_plan_to_json(plan);
     json_t *options = json_incref(json_object_get(all, "options"));
-    json_decref(all);
     struct hn_hash hash = hash_json(options);
     hash = join_if(plan->compiler != HN_COMPILER_NVRTC, &hash, hn_compiler_names[plan->compiler]);
     hash = join_if(plan->arch_specific, &hash, "arch_specific");

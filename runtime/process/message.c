@@ -91,7 +91,7 @@ static char *put_bytes(char *at, const void *bytes, size_t size)
 enum hn_status hn_message_encode(const struct hn_message *message, char **frame, size_t *size,
                                  struct hn_error *err)
 {
-    char *text = json_dumps(message->json, JSON_COMPACT);
+    char *text HN_FREED = json_dumps(message->json, JSON_COMPACT);
     size_t length = text != NULL ? strlen(text) : 0;
     size_t body = 4 + length;
     for (size_t i = 0; i < message->blob_count; i++)
@@ -100,7 +100,6 @@ enum hn_status hn_message_encode(const struct hn_message *message, char **frame,
     char *at = data != NULL ? put_bytes(put_u32(data, body), text, length) : NULL;
     for (size_t i = 0; i < message->blob_count && data != NULL; i++)
         at = put_bytes(at, message->blobs[i].data, message->blobs[i].size);
-    free(text);
     if (body > HN_MESSAGE_LIMIT)
         return hn_fail(err, HN_EFORMAT, "a message of %zu bytes is beyond the limit of %u", body,
                        HN_MESSAGE_LIMIT);
@@ -165,10 +164,9 @@ static bool clean(json_t *json)
     size_t i;
     bool done = true;
     if (json_is_string(json)) {
-        char *text = hn_gate_escape(json_string_value(json));
+        char *text HN_FREED = hn_gate_escape(json_string_value(json));
         done = text != NULL &&
                (strcmp(text, json_string_value(json)) == 0 || json_string_set(json, text) == 0);
-        free(text);
     } else if (json_is_object(json))
         json_object_foreach(json, key, item) done = done && clean(item);
     else
@@ -238,12 +236,11 @@ json_t *hn_message_of_source(const struct hn_source *source, const char *archite
     struct hn_message message;
     hn_message_init(&message, "compile");
     hn_architecture_name(architecture, source->arch_specific, name);
-    json_t *fields = hn_fields_to_json(&request_structure, &request);
+    json_auto_t *fields = hn_fields_to_json(&request_structure, &request);
     if (fields == NULL || json_object_update(message.json, fields) != 0) {
         hn_message_finish(&message);
         hn_fail(err, HN_ECONFIG, "the template %s is not UTF-8", template->files->name);
     }
-    json_decref(fields);
     return message.json;
 }
 
@@ -364,7 +361,7 @@ void hn_channel_finish(struct hn_channel *channel)
 enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_message *message,
                                struct hn_error *err)
 {
-    char *frame;
+    char *frame HN_FREED = NULL;
     size_t size;
     size_t sent = 0;
     enum hn_status status = hn_message_encode(message, &frame, &size, err);
@@ -377,7 +374,6 @@ enum hn_status hn_channel_send(struct hn_channel *channel, const struct hn_messa
         else if (errno != EINTR || hn_interrupted() != 0)
             status = hn_fail(err, HN_ERUN, "a worker does not take messages: %s", strerror(errno));
     }
-    free(frame);
     return status;
 }
 

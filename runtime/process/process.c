@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/text.h"
 
 #ifndef HONE_BUILD
@@ -322,12 +323,11 @@ static void limit_memory(void)
 
 void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const struct hn_error *err)
 {
-    struct hn_message message;
+    struct hn_message message HN_ENDED_BY(hn_message_finish) = {0};
     hn_message_init(&message, "failed");
     json_object_set_new(message.json, "status", json_integer(status));
     json_object_set_new(message.json, "message", json_string(err->message));
     hn_channel_send(channel, &message, NULL);
-    hn_message_finish(&message);
 }
 
 /* With nvcc's processes. */
@@ -348,7 +348,7 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
 {
     const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
     struct hn_image image;
-    struct hn_message reply = {0};
+    struct hn_message reply HN_ENDED_BY(hn_message_finish) = {0};
     struct hn_error err = {0};
     hn_image_init(&image);
     double start_ms = cpu_ms();
@@ -365,7 +365,6 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
         if (hn_message_add_image(&reply, reply.json, &image, &err) == HN_OK)
             hn_channel_send(channel, &reply, &err);
     }
-    hn_message_finish(&reply);
     hn_image_finish(&image);
     if (hn_failed(&err))
         hn_worker_fail(channel, err.status == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, &err);

@@ -93,7 +93,7 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
 {
     struct hn_bench *bench = own;
     struct hn_launch launch_of_parts;
-    struct hn_record record_of_parts = {0};
+    struct hn_record record_of_parts HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_variant sequential = {.record = &record_of_parts};
     struct hn_record *record = variant->record;
     double times_us[PARTS] = {0};
@@ -121,7 +121,6 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
             hn_observed_set(&record->observed, parts[i].name, hn_real(times_us[i]), err);
     }
     hn_variant_finish(&sequential);
-    hn_record_finish(&record_of_parts);
 }
 
 const struct hn_observer hn_staging_observer = {.name = "staging", .run = run};
