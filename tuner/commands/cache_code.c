@@ -20,7 +20,7 @@ static void compile_rule(const struct hn_given *given, const struct hn_tuned *ru
                          const struct hn_identity *identity, struct hn_compile_pool *pool,
                          struct hn_rule_programs *programs, struct hn_error *err)
 {
-    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_stored_plan stored HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_plan *plan = NULL;
     if (!hn_failed(err) &&
         hn_store_get_plan(given->store, identity->kernel, &rule->version, &stored, err) == HN_OK)
@@ -36,7 +36,6 @@ static void compile_rule(const struct hn_given *given, const struct hn_tuned *ru
                                       .rule = rule->rule};
     hn_rule_code_make(&code, programs, err);
     hn_plan_destroy(plan);
-    hn_stored_plan_free(&stored);
 }
 
 static void compile_rules(const struct hn_given *given, const struct hn_tuned_list *rules,
@@ -83,7 +82,7 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const char *architecture = given->options->architecture;
     struct hn_device device;
-    struct hn_tuned_list rules = {.count = 0};
+    struct hn_tuned_list rules HN_ENDED_BY(hn_tuned_list_free) = {.count = 0};
     hn_interrupt_install();
     if (architecture != NULL)
         (void)hn_device_for_architecture(architecture, &device, err);
@@ -91,7 +90,6 @@ static void run(struct hn_given *given, struct hn_error *err)
         (void)hn_store_list(given->store, HN_STORE_RULES, given->path, NULL, &rules, err);
     if (!hn_failed(err))
         compile_rules(given, &rules, architecture != NULL ? &device : NULL, err);
-    hn_tuned_list_free(&rules);
 }
 
 HN_CACHE_PART(

@@ -33,9 +33,8 @@ enum { COMPARED = JSON_COMPACT | JSON_SORT_KEYS };
 /* Takes the document. */
 static void append_json(struct hn_text *all, json_t *json)
 {
-    char *text = hn_needed(hn_json_text(json, COMPARED));
+    char *text HN_FREED = hn_needed(hn_json_text(json, COMPARED));
     hn_text_append(all, text);
-    free(text);
 }
 
 /* The name under which this recording is imported once: a hash of all that it says. */
@@ -49,35 +48,29 @@ static struct hn_hash name_origin(const struct hn_recording *recording)
         append_json(&all, hn_record_to_json(&recording->records.items[i]));
     if (recording->rule != NULL)
         append_json(&all, hn_fields_to_json(&hn_rule_structure, recording->rule));
-    char *text = hn_needed(hn_text_take(&all));
-    struct hn_hash origin = hn_hash_string(text);
-    free(text);
-    return origin;
+    char *text HN_FREED = hn_needed(hn_text_take(&all));
+    return hn_hash_string(text);
 }
 
 /* Whether the cache holds every record of the recording: it was exported from here. */
 static bool is_known(const struct hn_given *given, const struct hn_recording *recording,
                      struct hn_error *err)
 {
-    struct hn_records there;
+    struct hn_records there HN_ENDED_BY(hn_records_free) = {0};
     if (recording->rule != NULL || hn_store_load(given->store, &recording->identity,
                                                  &recording->version, false, &there, err) != HN_OK)
         return false;
-    json_t *texts = hn_needed(json_object());
+    json_auto_t *texts = hn_needed(json_object());
     for (size_t i = 0; i < there.count; i++) {
-        char *text = hn_needed(hn_json_text(hn_record_to_json(&there.items[i]), COMPARED));
+        char *text HN_FREED = hn_needed(hn_json_text(hn_record_to_json(&there.items[i]), COMPARED));
         (void)json_object_set_new(texts, text, json_true());
-        free(text);
     }
     bool known = true;
     for (size_t i = 0; known && i < recording->records.count; i++) {
-        char *text =
+        char *text HN_FREED =
             hn_needed(hn_json_text(hn_record_to_json(&recording->records.items[i]), COMPARED));
         known = json_object_get(texts, text) != NULL;
-        free(text);
     }
-    json_decref(texts);
-    hn_records_free(&there);
     return known;
 }
 
@@ -117,7 +110,7 @@ static void add_recording(const struct hn_given *given, const char *path,
 {
     const struct hn_stored_plan *plan = imported->completed ? &kept->plan : &recording->plan;
     const char *kernel = recording->identity.kernel;
-    struct hn_stored_plan there = {.json = NULL};
+    struct hn_stored_plan there HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_origin from;
     struct hn_error ignored;
     int64_t id = 0;
@@ -144,7 +137,6 @@ static void add_recording(const struct hn_given *given, const char *path,
         (imported->completed ||
          hn_store_get_plan(given->store, kernel, &recording->version, &there, &ignored) != HN_OK))
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
-    hn_stored_plan_free(&there);
     if (given->options->images && !hn_failed(err))
         imported->merged.images = import_code(given->store, recording, &session, err);
     else
@@ -158,7 +150,7 @@ static void add_recording(const struct hn_given *given, const char *path,
 static bool fits_config(const struct hn_given *given, const char *path,
                         const struct hn_recording *recording, const struct hn_config_kept *kept)
 {
-    struct hn_text reason = {0};
+    struct hn_text reason HN_ENDED_BY(hn_text_finish) = {0};
     struct hn_version version = kept->version;
     memcpy(version.driver, recording->version.driver, sizeof version.driver);
     memcpy(version.nvrtc, recording->version.nvrtc, sizeof version.nvrtc);
@@ -178,7 +170,6 @@ static bool fits_config(const struct hn_given *given, const char *path,
     }
     fprintf(stderr, "hone: warning: '%s' takes no plan and template of '%s': %s\n", path,
             given->options->configs.items[given->options->configs.count - 1], reason.data);
-    hn_text_finish(&reason);
     return false;
 }
 
@@ -210,7 +201,7 @@ static void complete(const struct hn_given *given, const char *path, struct hn_r
 static void import_recording(const struct hn_given *given, const char *path,
                              struct imported *imported, struct hn_error *err)
 {
-    struct hn_recording recording;
+    struct hn_recording recording HN_ENDED_BY(hn_recording_finish) = {0};
     struct hn_config_kept kept = {.plan.json = NULL};
     const struct hn_config *config = given->config;
     if (hn_recording_load(path, &recording, err) != HN_OK)
@@ -232,7 +223,6 @@ static void import_recording(const struct hn_given *given, const char *path,
             hn_fail(err, HN_EFORMAT, "'%s': %.3000s", path, reason.message);
     }
     hn_stored_plan_free(&kept.plan);
-    hn_recording_finish(&recording);
 }
 
 /* A recording, a cache file of Kernel Tuner or a cache, as a whole or not at all. */
@@ -284,8 +274,8 @@ static void append_slug(struct hn_text *text, const char *string)
 static char *file_in_folder(const char *folder, const struct hn_identity *identity,
                             const char *ending)
 {
-    struct hn_text text = {0}, words = {0};
-    char *problem = hn_needed(hn_bindings_text(&identity->problem));
+    struct hn_text text = {0}, words HN_ENDED_BY(hn_text_finish) = {0};
+    char *problem HN_FREED = hn_needed(hn_bindings_text(&identity->problem));
     const bool timed = strcmp(identity->objective, "time") == 0;
     hn_text_printf(&text, "%s%s", folder, folder[strlen(folder) - 1] == '/' ? "" : "/");
     const size_t start = text.length, most = start + 200; /* of the 255 bytes of file systems */
@@ -297,8 +287,6 @@ static char *file_in_folder(const char *folder, const struct hn_identity *identi
         text.length = most;
         hn_text_printf(&text, "-%.8s", hash.hex);
     }
-    free(problem);
-    hn_text_finish(&words);
     hn_text_append(&text, ending);
     return hn_needed(hn_text_take(&text));
 }
@@ -309,11 +297,11 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
 {
     const char *colon = strchr(recording->identity.signature, ':');
     bool is_kernel_tuners = recording->version.protocol == HN_KERNEL_TUNER_PROTOCOL;
-    char *names = is_kernel_tuners && colon != NULL ? hn_need_copy(colon + 1) : NULL;
+    char *names HN_FREED = is_kernel_tuners && colon != NULL ? hn_need_copy(colon + 1) : NULL;
     char *rest = names;
-    json_t *declared = is_kernel_tuners
-                           ? json_array()
-                           : json_incref(json_object_get(recording->plan.json, "parameters"));
+    json_auto_t *declared = is_kernel_tuners
+                                ? json_array()
+                                : json_incref(json_object_get(recording->plan.json, "parameters"));
     for (char *name = strsep(&rest, " ,"); name != NULL; name = strsep(&rest, " ,"))
         if (name[0] != '\0')
             (void)json_array_append_new(declared, json_string(name));
@@ -326,8 +314,6 @@ static void set_parameters(const struct hn_bindings *point, struct hn_recording 
     for (size_t i = 0; i < point->count; i++)
         recording->parameters[recording->parameter_count++] =
             hn_need_copy(usable ? json_string_value(json_array_get(declared, i)) : point->names[i]);
-    json_decref(declared);
-    free(names);
 }
 
 /* What the store has of the machine code of a rule's configurations. */
@@ -400,19 +386,17 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
 
 static void fail_several(const struct hn_tuned_list *list, const char *file, struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < list->count && i < 20; i++) {
-        char *problem = hn_needed(hn_bindings_text(&list->items[i].identity.problem));
+        char *problem HN_FREED = hn_needed(hn_bindings_text(&list->items[i].identity.problem));
         hn_text_printf(&text, "\n  %s  %s  %s  %s", problem[0] != '\0' ? problem : "-",
                        list->items[i].identity.device.name, list->items[i].identity.regime,
                        list->items[i].identity.objective);
-        free(problem);
     }
     hn_fail(err, HN_EUSAGE,
             "%zu tunings fit, but '%s' is one file: name a folder (with a / at the end), or "
             "choose with -p and --device-name:%s",
             list->count, file, text.data);
-    hn_text_finish(&text);
 }
 
 static void export_to_folder(const struct hn_given *given, const struct hn_tuned_list *list,
@@ -449,7 +433,7 @@ static void export_to_folder(const struct hn_given *given, const struct hn_tuned
 static size_t export_families(const struct hn_given *given, const char *folder,
                               struct hn_error *err)
 {
-    struct hn_tuned_list rules;
+    struct hn_tuned_list rules HN_ENDED_BY(hn_tuned_list_free) = {0};
     size_t count = 0;
     if (hn_store_list(given->store, HN_STORE_RULES, given->path, NULL, &rules, err) != HN_OK)
         return 0;
@@ -457,19 +441,17 @@ static size_t export_families(const struct hn_given *given, const char *folder,
         if (rules.items[i].simulated || given->options->problem.count > 0 ||
             !hn_cache_fits(given, &rules.items[i].identity))
             continue;
-        char *path = file_in_folder(folder, &rules.items[i].identity, ".family.gz");
+        char *path HN_FREED = file_in_folder(folder, &rules.items[i].identity, ".family.gz");
         (void)mkdir(folder, 0777);
         export_one(given, &rules.items[i], path, err);
-        free(path);
         count++;
     }
-    hn_tuned_list_free(&rules);
     return count;
 }
 
 static void run_export(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     const struct hn_options *options = given->options;
     const char *file = options->arguments.items[1];
     size_t length = strlen(file);
@@ -491,7 +473,6 @@ static void run_export(struct hn_given *given, struct hn_error *err)
         hn_spare_inputs(options, "FILE", file, NULL, err);
     if (!hn_failed(err) && !folder)
         export_one(given, &list.items[0], file, err);
-    hn_tuned_list_free(&list);
 }
 
 enum change {
@@ -686,7 +667,7 @@ static void run_diff(struct hn_given *given, struct hn_error *err)
     struct pairs pairs = make_pairs(&ours, &theirs, options->threshold, true);
     for (size_t i = 0; i < pairs.count; i++)
         differing += pairs.items[i].change != SAME;
-    char *is = hn_cache_shown(given->path);
+    char *is HN_FREED = hn_cache_shown(given->path);
     if (!hn_failed(err))
         hn_show_alone(given,
                       json_pack("{ss ss sf sI sI so}", "was", given->cache, "is", is, "threshold",
@@ -694,7 +675,6 @@ static void run_diff(struct hn_given *given, struct hn_error *err)
                                 "differing", differing, "tunings",
                                 pairs_to_json(&pairs, options->all ? ~0U : ~(1U << SAME))),
                       diff_views, err);
-    free(is);
     free(pairs.items);
     hn_tuned_list_free(&theirs);
     hn_tuned_list_free(&ours);
@@ -744,7 +724,9 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
                       struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    struct hn_tuned_list theirs = {.count = 0}, before = {.count = 0}, after = {.count = 0};
+    struct hn_tuned_list theirs HN_ENDED_BY(hn_tuned_list_free) = {.count = 0};
+    struct hn_tuned_list before HN_ENDED_BY(hn_tuned_list_free) = {.count = 0};
+    struct hn_tuned_list after HN_ENDED_BY(hn_tuned_list_free) = {.count = 0};
     struct imported imported;
     if (merges)
         list_of(given, path, &theirs, err);
@@ -777,9 +759,6 @@ static void take_file(const struct hn_given *given, const char *path, bool merge
     }
     free(imported.shown);
     free(pairs.items);
-    hn_tuned_list_free(&theirs);
-    hn_tuned_list_free(&before);
-    hn_tuned_list_free(&after);
 }
 
 /* Takes over all files, which --json has in a list. A merge tells, too, where they have other

@@ -46,9 +46,9 @@ bool hn_cache_fits(const struct hn_given *given, const struct hn_identity *ident
 {
     const char *device = given->options->device_name;
     /* A problem that has the asked values stays what it is with them. */
-    struct hn_bindings with = hn_need_bindings(&identity->problem, &given->options->problem);
+    struct hn_bindings with HN_ENDED_BY(hn_bindings_finish) =
+        hn_need_bindings(&identity->problem, &given->options->problem);
     bool fits = hn_bindings_equal(&with, &identity->problem);
-    hn_bindings_finish(&with);
     return fits && (device == NULL || strcmp(device, identity->device.name) == 0);
 }
 
@@ -123,7 +123,7 @@ static json_t *stored_to_json(const struct hn_tuned *stored)
 static json_t *families_to_json(const struct hn_given *given, const char *kernel,
                                 struct hn_error *err)
 {
-    struct hn_tuned_list rules;
+    struct hn_tuned_list rules HN_ENDED_BY(hn_tuned_list_free) = {0};
     json_t *array = json_array();
     if (hn_failed(err) ||
         hn_store_list(given->store, HN_STORE_RULES, kernel, NULL, &rules, err) != HN_OK)
@@ -131,7 +131,6 @@ static json_t *families_to_json(const struct hn_given *given, const char *kernel
     for (size_t i = 0; i < rules.count; i++)
         if (given->options->problem.count == 0 && hn_cache_fits(given, &rules.items[i].identity))
             (void)json_array_append_new(array, stored_to_json(&rules.items[i]));
-    hn_tuned_list_free(&rules);
     return array;
 }
 
@@ -172,7 +171,7 @@ static void finish_listing(const struct hn_given *given, json_t *tunings, json_t
 
 static void run_list(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     if (hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &list, err) != HN_OK)
         return;
     json_t *tunings = json_array();
@@ -188,7 +187,6 @@ static void run_list(struct hn_given *given, struct hn_error *err)
                     : " yet",
                 json_array_size(families) > 0 ? ", only rules of families" : "");
     finish_listing(given, tunings, families, err);
-    hn_tuned_list_free(&list);
 }
 
 enum { SHOWN = 5 };
@@ -206,7 +204,7 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
                       struct hn_error *err)
 {
     struct hn_error ignored;
-    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_stored_plan stored HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_records *records = &view->records;
     *view = (struct view){.tuned = tuned};
     if (hn_failed(err) || hn_store_load(given->store, &tuned->identity, &tuned->version,
@@ -218,7 +216,6 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
         hn_records_recall_shared(stored.json, &tuned->identity.problem, records);
         view->parameters = json_incref(json_object_get(stored.json, "parameters"));
     }
-    hn_stored_plan_free(&stored);
     if (records->count > 0)
         qsort(records->items, records->count, sizeof *records->items, hn_record_compare);
     while (view->ok_count < records->count &&
@@ -341,7 +338,7 @@ static json_t *view_to_json(const struct view *view)
 
 static void run_show(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     json_t *families = families_to_json(given, given->path, err);
     hn_cache_select(given, given->path, &list, err);
     if (err->status == HN_ENOTFOUND && json_array_size(families) > 0)
@@ -367,14 +364,13 @@ static void run_show(struct hn_given *given, struct hn_error *err)
         hn_records_free(&view.records);
         json_decref(view.parameters);
     }
-    hn_tuned_list_free(&list);
     finish_listing(given, tunings, families, err);
 }
 
 static void run_check(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_text report = {0};
-    struct hn_tuned_list list = {.count = 0};
+    struct hn_text report HN_ENDED_BY(hn_text_finish) = {0};
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {.count = 0};
     if (hn_store_check(given->store, &report, err) == HN_OK)
         (void)hn_store_list(given->store, HN_STORE_RESULTS, NULL, NULL, &list, err);
     const struct hn_error found = *err;
@@ -394,8 +390,6 @@ static void run_check(struct hn_given *given, struct hn_error *err)
     } else {
         fputs(findings, stdout);
     }
-    hn_tuned_list_free(&list);
-    hn_text_finish(&report);
 }
 
 static const struct hn_view prune_views[] = {
@@ -408,17 +402,16 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     const double before = (double)time(NULL) - options->older_than_days * 86400;
-    struct hn_tuned_list list = {.items = NULL};
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {.items = NULL};
     struct hn_pruned pruned;
     struct hn_prune prune = options->prune;
     prune.kernel = given->path;
     prune.before = options->older_than_days > 0 ? before : 0;
-    char *path = hn_needed(hn_store_default_path(options->cache));
+    char *path HN_FREED = hn_needed(hn_store_default_path(options->cache));
     if (hn_store_is_server(path))
         hn_fail(err, HN_EUSAGE,
                 "the cache of a server is everybody's, and not pruned from here: merge it into a "
                 "file, prune that, and merge it into another database");
-    free(path);
     hn_open_cache(given, HN_STORE_WRITE, NULL, err);
     if (!hn_failed(err) && !prune.stale && !prune.simulated && !prune.images &&
         options->older_than_days <= 0)
@@ -427,7 +420,6 @@ static void run_prune(struct hn_given *given, struct hn_error *err)
                 "--older-than DAYS or --images");
     if (prune.kernel != NULL)
         hn_cache_select(given, prune.kernel, &list, err);
-    hn_tuned_list_free(&list);
     if (hn_failed(err) || hn_store_prune(given->store, &prune, &pruned, err) != HN_OK)
         return;
     if (options->json || !options->quiet)

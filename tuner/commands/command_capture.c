@@ -22,7 +22,7 @@ static void set_library(struct hn_error *err)
     static const char beside[] = "/../lib/hone/libhone_interposer.so";
     const char *others = getenv("LD_PRELOAD");
     char own[PATH_MAX];
-    struct hn_text all = {0};
+    struct hn_text all HN_ENDED_BY(hn_text_finish) = {0};
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - sizeof beside);
     own[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(own, '/');
@@ -34,7 +34,6 @@ static void set_library(struct hn_error *err)
     hn_text_printf(&all, "%s%s%s", own, others == NULL ? "" : ":", others == NULL ? "" : others);
     if (setenv("LD_PRELOAD", hn_needed(all.data), 1) != 0)
         hn_needed(NULL);
-    hn_text_finish(&all);
 }
 
 /* Its exit code, or that of a shell for one that a signal ended. */
@@ -42,7 +41,7 @@ static int run_program(const struct hn_texts *words, struct hn_error *err)
 {
     pid_t pid = 0;
     int end = 0;
-    char **arguments = hn_need(words->count + 1, sizeof *arguments);
+    char **arguments HN_FREED = hn_need(words->count + 1, sizeof *arguments);
     memcpy(arguments, words->items, words->count * sizeof *arguments);
     int failure = hn_failed(err)
                       ? 0
@@ -51,7 +50,6 @@ static int run_program(const struct hn_texts *words, struct hn_error *err)
         hn_fail(err, HN_ERUN, "'%s' cannot be started: %s", arguments[0], strerror(failure));
     while (pid > 0 && waitpid(pid, &end, 0) < 0 && errno == EINTR)
         continue;
-    free(arguments);
     return WIFSIGNALED(end) ? 128 + WTERMSIG(end) : WEXITSTATUS(end);
 }
 
@@ -59,24 +57,22 @@ static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
     const char *kernel = options->kernel;
-    struct hn_text settings = {0};
+    struct hn_text settings HN_ENDED_BY(hn_text_finish) = {0};
     struct stat before = {0}, after;
-    char *file =
+    char *file HN_FREED =
         hn_file_absolute(options->output != NULL ? options->output : "launch.honecap", err);
     hn_text_printf(&settings, HN_INTERPOSER_FORMAT, (unsigned long long)options->launch,
                    (unsigned long long)options->limit << 20, file == NULL ? "" : file,
                    kernel == NULL ? "" : kernel);
     if (setenv(HN_INTERPOSER, hn_needed(settings.data), 1) != 0)
         hn_needed(NULL);
-    hn_text_finish(&settings);
     set_library(err);
     hn_spare_inputs(options, "-o", file, NULL, err);
     if (!hn_failed(err) && stat(file, &before) == 0 && !S_ISREG(before.st_mode))
         hn_fail(err, HN_ERUN, "'%s' cannot be written: it is no regular file", file);
-    char *folder = hn_need_copy(file == NULL ? "" : file);
+    char *folder HN_FREED = hn_need_copy(file == NULL ? "" : file);
     if (!hn_failed(err) && access(dirname(folder), W_OK) != 0)
         hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", file, strerror(errno));
-    free(folder);
     int code = run_program(&options->arguments, err);
     if (!hn_failed(err))
         hn_interrupt_check(err);
@@ -88,7 +84,6 @@ static void run(struct hn_given *given, struct hn_error *err)
                 "those in graphs are not captured",
                 options->arguments.items[0], code, (unsigned long long)options->launch,
                 kernel == NULL ? "a kernel" : kernel);
-    free(file);
 }
 
 const struct hn_command hn_command_capture = {

@@ -182,7 +182,7 @@ static void report(const struct compile *compile)
         json_array_append_new(points, point);
     }
     json_array_extend(compile->given->results, points);
-    json_t *document =
+    json_auto_t *document =
         json_pack("{ss so ss so sb sO? sb so so}", "kernel", plan->kernel, "problem",
                   hn_bindings_to_json(compile->task.problem), "architecture", compile->architecture,
                   "parameters", hn_render_names(plan->parameters, plan->parameter_count), "all",
@@ -190,22 +190,19 @@ static void report(const struct compile *compile)
                   hn_counts_to_json(counts), "points", points);
     if (!options->json)
         hn_render(hn_needed(document), views, stdout);
-    json_decref(document);
 }
 
 static void write_source(struct compile *compile, uint64_t i, struct hn_error *err)
 {
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     char path[PATH_MAX];
     if (hn_task_source(&compile->task, &compile->variants[i].point, &source, err) != HN_OK)
         return;
     snprintf(path, sizeof path, "%s/%s-%06llu.json", compile->given->options->sources,
              compile->task.plan->kernel, (unsigned long long)compile->good++);
-    json_t *request = hn_message_of_source(&source, compile->architecture, err);
+    json_auto_t *request = hn_message_of_source(&source, compile->architecture, err);
     if (request != NULL && json_dump_file(request, path, JSON_INDENT(1)) != 0)
         hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
-    json_decref(request);
-    hn_source_finish(&source);
 }
 
 static void compile_problem(struct compile *compile, size_t problem, struct hn_error *err)

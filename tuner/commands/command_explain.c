@@ -92,7 +92,7 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
 {
     const struct hn_workers_options options = {
         .jobs = 2, .useful = 2, .compile_timeout_s = 300, .run_timeout_s = 60};
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     const struct hn_tuned *newest = NULL;
     if (given->workers == NULL) {
         hn_interrupt_install();
@@ -113,7 +113,6 @@ static void count_problem(struct hn_given *given, struct hn_task *task, struct h
     }
     if (newest != NULL && !hn_observed_any(&newest->best.observed, "counters"))
         count_point(task, given->workers, given->store, &newest->best.point, err);
-    hn_tuned_list_free(&list);
     if (!hn_failed(err))
         hn_interrupt_check(err);
 }
@@ -158,13 +157,13 @@ static void show(struct explain *explain, const struct hn_task *task,
 static void show_cached(struct explain *explain, struct hn_task *task, struct hn_error *err)
 {
     const char *device = explain->given->options->device_name;
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     if (hn_store_list(explain->given->store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list,
                       err) != HN_OK)
         return;
     for (size_t i = 0; !hn_failed(err) && i < list.count; i++) {
         const struct hn_tuned *tuned = &list.items[i];
-        struct hn_records records;
+        struct hn_records records HN_ENDED_BY(hn_records_free) = {0};
         if (!is_of_task(tuned, task) ||
             (device != NULL && strstr(tuned->identity.device.name, device) == NULL) ||
             (tuned->simulated &&
@@ -174,9 +173,7 @@ static void show_cached(struct explain *explain, struct hn_task *task, struct hn
             continue;
         hn_task_set_measured(task, &tuned->identity);
         show(explain, task, &records, tuned);
-        hn_records_free(&records);
     }
-    hn_tuned_list_free(&list);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)
@@ -189,7 +186,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_open_cache(given, options->search.counters ? HN_STORE_WRITE : HN_STORE_READ, NULL,
                   options->simulate != NULL ? &ignored : err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
-        struct hn_task task;
+        struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
         struct hn_recording recording;
         struct hn_tuned tuned = {.simulated = true};
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
@@ -206,7 +203,6 @@ static void run(struct hn_given *given, struct hn_error *err)
             show(&explain, &task, &recording.records, &tuned);
             hn_recording_finish(&recording);
         }
-        hn_task_finish(&task);
     }
     if (!hn_failed(err) && explain.found == 0)
         hn_fail(err, HN_ENOTFOUND,

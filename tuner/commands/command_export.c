@@ -93,9 +93,8 @@ static void write_out(const struct hn_options *options, const struct hn_export *
     if (!hn_output_write(options, out,
                          kind_of(options) == HN_EXPORT_CUBIN ? "a cubin is binary" : NULL, err))
         return;
-    json_t *json = written_to_json(options, export);
+    json_auto_t *json = written_to_json(options, export);
     hn_render(json, written_views, stderr);
-    json_decref(json);
 }
 
 static void export_from(struct hn_store *store, const struct hn_options *options,
@@ -105,7 +104,7 @@ static void export_from(struct hn_store *store, const struct hn_options *options
     struct hn_error ignored;
     struct hn_export export = {0};
     const struct hn_texts *configs = &options->configs;
-    struct hn_text out = {0};
+    struct hn_text out HN_ENDED_BY(hn_text_finish) = {0};
     bool has_device =
         options->device_name == NULL && hn_find_gpu(NULL, &present, &ignored) == HN_OK;
     const struct hn_export_request request = {
@@ -147,7 +146,6 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         if (format_of(options)->write(&export, &out, err) == HN_OK)
             write_out(options, &export, &out, err);
     }
-    hn_text_finish(&out);
     hn_export_finish(&export);
 }
 

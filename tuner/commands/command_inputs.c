@@ -52,12 +52,11 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
     enum hn_element element = plan->arguments[recipe->argument].element;
     size_t size = hn_element_size(element);
     FILE *from = NULL;
-    char *path = NULL;
+    char *path HN_FREED = NULL;
     if (recipe->fill.kind == HN_FILL_FILE &&
         hn_plan_data_path(plan, recipe->fill.file, values, &path, err) == HN_OK)
         hn_data_file_open(path, element, recipe->count, &from, err);
-    free(path);
-    unsigned char *piece = hn_need(PIECE, size);
+    unsigned char *piece HN_FREED = hn_need(PIECE, size);
     for (uint64_t at = 0; !hn_failed(err) && at < recipe->count; at += PIECE) {
         uint64_t count = recipe->count - at < PIECE ? recipe->count - at : PIECE;
         if (from != NULL)
@@ -67,7 +66,6 @@ static void write_elements(const struct inputs *inputs, const struct hn_recipe *
         if (!hn_failed(err))
             fwrite(piece, size, count, to);
     }
-    free(piece);
     if (from != NULL)
         fclose(from);
 }
@@ -98,14 +96,13 @@ static FILE *create_array(const char *path, enum hn_element element, const uint6
         hn_text_printf(&text, "%s%" PRIu64, i == 0 ? "" : ", ", shape[i]);
     hn_text_append(&text, dimensions == 1 ? ",), }" : "), }");
     size_t length = (START + text.length + ALIGNMENT) / ALIGNMENT * ALIGNMENT - START;
-    char *header = hn_needed(hn_text_take(&text));
+    char *header HN_FREED = hn_needed(hn_text_take(&text));
     FILE *file = fopen(path, "wb");
     if (file == NULL)
         hn_fail(err, HN_ERUN, "cannot write '%s': %s", path, strerror(errno));
     else
         fprintf(file, "\x93NUMPY\1%c%c%c%-*s\n", 0, (int)(length & 0xff), (int)(length >> 8),
                 (int)length - 1, header);
-    free(header);
     return file;
 }
 
@@ -116,7 +113,7 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     struct hn_recipe recipe;
     struct hn_error reason;
     uint64_t shape[3];
-    char *path = NULL;
+    char *path HN_FREED = NULL;
     size_t dimensions = shape_of(input, values, shape, err);
     if (!hn_failed(err) &&
         hn_recipe_make(inputs->plan, argument, values, &recipe, &reason) != HN_OK)
@@ -143,7 +140,6 @@ static void write_input(const struct inputs *inputs, size_t argument, const char
     for (size_t i = 0; told && i < dimensions; i++)
         printf("%s%llu", i == 0 ? " " : " x ", (unsigned long long)shape[i]);
     fputs(told ? "\n" : "", stdout);
-    free(path);
 }
 
 /* Several problems have a folder each, by their values. */
@@ -151,14 +147,14 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
                           struct hn_error *err)
 {
     struct hn_plan *own = NULL;
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     struct hn_text name = {0};
     hn_text_append(&name, inputs->given->options->output);
     if (inputs->given->config->problem_count > 1) {
         hn_text_append(&name, "/");
         hn_bindings_append(&name, problem);
     }
-    char *folder = hn_needed(hn_text_take(&name));
+    char *folder HN_FREED = hn_needed(hn_text_take(&name));
     json_t *files = json_array(), *results = json_array();
     json_t *object = json_pack("{s:o, s:o, s:o}", "problem", hn_bindings_to_json(problem), "files",
                                files, "results", results);
@@ -179,8 +175,6 @@ static void write_problem(struct inputs *inputs, const struct hn_bindings *probl
         if (dimensions > 0 && !hn_failed(err))
             json_array_append_new(results, shape_to_json(argument, NULL, shape, dimensions));
     }
-    free(values);
-    free(folder);
     hn_plan_destroy(own);
 }
 

@@ -41,20 +41,18 @@ static const struct hn_tuned *find_tuned(const struct replay *replay, const stru
 /* Whether --capture or --reference gave the data that it was tuned with, which a config has not. */
 static bool has_given(struct hn_store *store, const struct hn_tuned *tuned)
 {
-    struct hn_stored_plan plan;
+    struct hn_stored_plan plan HN_ENDED_BY(hn_stored_plan_free) = {0};
     struct hn_error ignored;
     if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) != HN_OK)
         return false;
-    bool given = json_is_true(json_object_get(plan.json, "given"));
-    hn_stored_plan_free(&plan);
-    return given;
+    return json_is_true(json_object_get(plan.json, "given"));
 }
 
 /* The cached image, when what it was compiled from is what we have now. */
 static bool load_image(const struct replay *replay, const struct hn_task *task,
                        const struct hn_tuned *tuned, struct hn_image *image)
 {
-    char *entry = NULL;
+    char *entry HN_FREED = NULL;
     struct hn_error ignored;
     if (!hn_version_equal(&tuned->version, &task->version) ||
         tuned->identity.device.capability != task->identity.device.capability ||
@@ -65,7 +63,6 @@ static bool load_image(const struct replay *replay, const struct hn_task *task,
     bool loaded = hn_image_set_entries(image, entry, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;
     image->resources = tuned->best.resources;
-    free(entry);
     return loaded;
 }
 
@@ -227,7 +224,7 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
                       const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_task *task = backend->task;
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_image image;
     bool same_device = hn_device_identity_equal(&tuned->identity.device, &task->identity.device);
     hn_image_init(&image);
@@ -250,7 +247,6 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
                 views);
     }
     hn_image_finish(&image);
-    hn_record_finish(&record);
 }
 
 enum { BEST_COUNT = 5 };
@@ -287,7 +283,7 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
 {
     struct hn_given *given = replay->given;
     const struct hn_options *options = given->options;
-    struct hn_task task;
+    struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
     struct hn_tuned restricted;
     struct best best = {.count = 0};
     if (hn_task_make(given->config, problem, (enum hn_regime)options->regime, HN_TASK_MEASURES,
@@ -306,15 +302,13 @@ static void replay_problem(struct replay *replay, size_t problem, struct hn_erro
     if (tuned != NULL) {
         replay_on(replay, backend, tuned, err);
     } else if (!hn_failed(err)) {
-        char *text = hn_needed(hn_bindings_text(task.problem));
+        char *text HN_FREED = hn_needed(hn_bindings_text(task.problem));
         hn_fail(err, HN_ENOTFOUND, "the cache holds no tuned %s for %s (%s); `%s` makes one",
                 task.plan->kernel, text[0] != '\0' ? text : "this problem", task.identity.regime,
                 hn_follow_up(options, "tune", given->path));
-        free(text);
     }
     hn_records_free(&best.records);
     hn_backend_destroy(backend);
-    hn_task_finish(&task);
 }
 
 /* useful: as in hn_workers_options. */
@@ -454,7 +448,7 @@ static void replay_tuned(struct replay_all *replay, const char *path, const stru
 static void replay_config_all(struct replay_all *replay, const char *path, struct hn_error *err)
 {
     struct hn_given *given = replay->given;
-    struct hn_tuned_list list = {.items = NULL};
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {.items = NULL};
     struct hn_config *config = hn_options_config(given->options, path, err);
     if (!hn_failed(err))
         hn_store_list(given->store, HN_STORE_RESULTS, config->plan->kernel, NULL, &list, err);
@@ -468,7 +462,6 @@ static void replay_config_all(struct replay_all *replay, const char *path, struc
         else
             replay_tuned(replay, path, tuned, err);
     }
-    hn_tuned_list_free(&list);
 }
 
 /* --all: of every tuning of these configs' kernels on this device that is stale (driver, NVRTC,

@@ -39,13 +39,12 @@ static void open_cache(struct input *input, struct hn_error *err)
 
 static void add_kernel(struct input *input, const char *kernel, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     open_cache(input, err);
     hn_cache_select(input->given, kernel, &list, err);
     for (size_t i = 0; i < list.count; i++)
         hn_report_add_tuned(&input->report, input->given->store, input->given->cache,
                             &list.items[i], err);
-    hn_tuned_list_free(&list);
 }
 
 static void gather(struct input *input, struct hn_error *err)
@@ -117,11 +116,10 @@ static enum hn_status read_roofs(const json_t *document, struct hn_report_tuning
 static json_t *load_roofs(const char *path, struct hn_error *err)
 {
     enum { LIMIT = 16 << 20 };
-    char *text = NULL;
+    char *text HN_FREED = NULL;
     if (path == NULL || hn_file_read(path, LIMIT, &text, NULL, err) != HN_OK)
         return NULL;
     json_t *document = json_loads(text, 0, NULL);
-    free(text);
     if (json_is_array(json_object_get(document, "devices")))
         return document;
     json_decref(document);
@@ -137,12 +135,10 @@ static void find_roofs(struct hn_report_tuning *tuning)
     int folder = (int)(basename(tuning->source) - tuning->source);
     for (size_t i = 0; !tuning->has_roofs && i < sizeof places / sizeof *places; i++) {
         struct hn_error ignored = {.status = HN_OK};
-        struct hn_text path = {0};
+        struct hn_text path HN_ENDED_BY(hn_text_finish) = {0};
         hn_text_printf(&path, "%.*s%s%s", folder, tuning->source, places[i], roofs_file);
-        json_t *document = load_roofs(path.data, &ignored);
+        json_auto_t *document = load_roofs(path.data, &ignored);
         tuning->has_roofs = read_roofs(document, tuning, &ignored) == HN_OK && tuning->has_roofs;
-        json_decref(document);
-        hn_text_finish(&path);
     }
 }
 
@@ -151,7 +147,7 @@ static void apply_roofs(struct input *input, struct hn_error *err)
     struct hn_error ignored = {.status = HN_OK};
     if (hn_failed(err))
         return;
-    json_t *document = load_roofs(input->given->options->roofs, err);
+    json_auto_t *document = load_roofs(input->given->options->roofs, err);
     open_cache(input, hn_failed(err) ? err : &ignored);
     for (size_t i = 0; !hn_failed(err) && i < input->report.count; i++) {
         struct hn_report_tuning *tuning = &input->report.tunings[i];
@@ -163,14 +159,13 @@ static void apply_roofs(struct input *input, struct hn_error *err)
             !tuning->has_roofs && tuning->recorded)
             find_roofs(tuning);
     }
-    json_decref(document);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)
 {
     static const char *const ends[] = {".yaml", ".yml", NULL};
     struct input input = {.given = given};
-    struct hn_text page = {0};
+    struct hn_text page HN_ENDED_BY(hn_text_finish) = {0};
     gather(&input, err);
     for (size_t i = 0; !hn_failed(err) && i < given->options->configs.count; i++) {
         const char *path = given->options->configs.items[i];
@@ -183,7 +178,6 @@ static void run(struct hn_given *given, struct hn_error *err)
     if (hn_output_write(given->options, &page, "a report is a page of HTML", err))
         fprintf(stderr, "wrote %s: %zu tuning%s, %.0f KiB\n", given->options->output,
                 input.report.count, hn_plural(input.report.count), (double)page.length / 1024);
-    hn_text_finish(&page);
     hn_report_finish(&input.report);
 }
 

@@ -52,7 +52,7 @@ static void compile_needed(const struct once *once, const struct hn_source *sour
 static void set_reference(struct result *result, struct hn_error *err)
 {
     const struct hn_task *task = &result->task;
-    struct hn_bindings depends;
+    struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_source source;
     struct hn_image image;
     if (hn_failed(err) || !hn_reference_is_kernel(&task->plan->reference) ||
@@ -69,7 +69,6 @@ static void set_reference(struct result *result, struct hn_error *err)
         hn_turn_end(result->once->lock);
     }
     hn_image_finish(&image);
-    hn_bindings_finish(&depends);
 }
 
 static bool is_good(const struct hn_record *record, const struct hn_error *err)
@@ -91,12 +90,11 @@ static void look(struct result *result, const struct hn_bench_request *request,
 static void count(struct result *result, struct hn_error *err)
 {
     const struct hn_bench_request request = {.observe = "counters"};
-    struct hn_record counted;
+    struct hn_record counted HN_ENDED_BY(hn_record_finish) = {0};
     look(result, &request, &counted, err);
     snprintf(result->once->no_counters, sizeof result->once->no_counters, "%s",
              counted.message != NULL ? counted.message : "");
     hn_observed_replace(&result->record.observed, "counters", &counted.observed, err);
-    hn_record_finish(&counted);
 }
 
 static void weigh(struct result *result, struct hn_error *err)
@@ -105,10 +103,9 @@ static void weigh(struct result *result, struct hn_error *err)
     snprintf(request.observe, sizeof request.observe, "energy=%.17g",
              result->once->options->search.energy_s);
     for (int i = 0; !hn_failed(err) && i < 2; i++) {
-        struct hn_record window;
+        struct hn_record window HN_ENDED_BY(hn_record_finish) = {0};
         look(result, &request, &window, err);
         hn_energy_add(&result->record.observed, &window.observed, err);
-        hn_record_finish(&window);
     }
 }
 
@@ -130,7 +127,7 @@ static void verify_again(struct result *result, struct hn_error *err)
     bool one_seed = result->task.plan->reference.kind == HN_REFERENCE_FILES;
     const struct hn_bench_request request = {
         .verify = true, .observe = "audit", .repeat_ms = repeat_ms};
-    struct hn_record again;
+    struct hn_record again HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_random secret;
     uint64_t seed = 0;
     if (hn_random_seed_secretly(&secret, err) == HN_OK && !one_seed) {
@@ -148,7 +145,6 @@ static void verify_again(struct result *result, struct hn_error *err)
         hn_record_fail(record, again.outcome, "%s (on the second seed, %llu)", message,
                        (unsigned long long)seed);
     record->verdict.launches += again.verdict.launches;
-    hn_record_finish(&again);
 }
 
 /* Why this plan's reference says nothing of a speedup; NULL when it does. */
@@ -203,18 +199,16 @@ static void evaluate(struct result *result, struct hn_error *err)
     const struct hn_task *task = &result->task;
     struct hn_record *record = &result->record;
     struct hn_image *image = &result->image;
-    struct hn_source source;
-    struct hn_launch launch;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     char key[33];
     if (hn_failed(err))
         return;
     hn_launch_make_checked(task->plan, &once->device, task->problem, &record->point, &launch,
                            record, err);
-    hn_launch_finish(&launch);
     if (!is_good(record, err) || hn_task_source(task, &record->point, &source, err) != HN_OK)
         return;
     hn_compile(&once->nvrtc, &source, once->architecture, image, err);
-    hn_source_finish(&source);
     if (hn_failed(err) ||
         hn_task_complete_image(task, &once->device, &record->point, image, key, err) != HN_OK)
         return;

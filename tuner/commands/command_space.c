@@ -59,34 +59,32 @@ static void visit_points(const struct view *view, const struct arguments *argume
     hn_permutation_init(&order, size, arguments->seed);
     uint16_t choice[hn_space_parameter_count(space) + 1];
     for (uint64_t i = 0; i < wanted && !hn_failed(err); i++) {
-        struct hn_bindings point;
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         if (hn_space_enumerated(space))
             hn_space_point(space, samples ? hn_permutation_at(&order, i) : i, choice);
         else
             hn_space_sample(space, &random, choice);
         hn_space_bindings(space, choice, &point);
         visitor(&point, context, err);
-        hn_bindings_finish(&point);
     }
 }
 
 /* Into an array, or where there is none printed at once: there may be more than memory holds. */
 static void tell_point(const struct hn_bindings *point, void *array, struct hn_error *err)
 {
-    char *text = hn_needed(hn_bindings_text(point));
+    char *text HN_FREED = hn_needed(hn_bindings_text(point));
     (void)err;
     if (array != NULL)
         json_array_append_new(array, hn_needed(hn_bindings_to_json(point)));
     else
         printf("%s\n", text);
-    free(text);
 }
 
 static void try_launch(const struct hn_bindings *point, void *context, struct hn_error *err)
 {
     struct view *view = context;
-    struct hn_launch launch;
-    struct hn_record record = {0};
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_launch_make_checked(view->task.plan, &view->device, view->task.problem, point, &launch,
                            &record, err);
     view->tried++;
@@ -96,15 +94,13 @@ static void try_launch(const struct hn_bindings *point, void *context, struct hn
         hn_text_printf(&text, ": %s", record.message != NULL ? record.message : "no message");
         view->example = hn_text_take(&text);
     }
-    hn_launch_finish(&launch);
-    hn_record_finish(&record);
 }
 
 /* The default point has a source, and its kernels take what the config passes if compiled here. */
 static void check_signature(struct view *view, struct hn_error *err)
 {
     struct hn_nvrtc nvrtc;
-    struct hn_source source = {.template = NULL};
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {.template = NULL};
     struct hn_image image;
     struct hn_error ignored;
     if (hn_failed(err))
@@ -117,7 +113,6 @@ static void check_signature(struct view *view, struct hn_error *err)
             hn_task_check_default(&view->task, &view->task.start, &image, err);
         hn_nvrtc_close(&nvrtc);
     }
-    hn_source_finish(&source);
     hn_image_finish(&image);
     hn_bindings_finish(&view->task.start);
 }
@@ -211,9 +206,8 @@ static void tell_view(const struct view *view, const struct arguments *arguments
                             view->problem == 0 ? parameters_to_json(config) : json_null()));
         hn_render(json, arguments->mode == COUNT ? count_views : summary_views, stdout);
     } else if (problems == NULL && several) {
-        char *problem = hn_needed(hn_bindings_text(&config->problems[view->problem]));
+        char *problem HN_FREED = hn_needed(hn_bindings_text(&config->problems[view->problem]));
         printf("# %s\n", problem);
-        free(problem);
     }
     if (lists)
         visit_points(view, arguments, tell_point, points, err);

@@ -54,13 +54,12 @@ static enum turn claim_problem(struct hn_tune_search *search, const struct hn_ta
                                     &search->claim, &search->holder);
         if (hn_failed(err) || state != HN_CLAIM_TAKEN || asked || search->tune->options->quiet)
             continue;
-        char *problem = hn_needed(hn_bindings_text(&identity->problem));
+        char *problem HN_FREED = hn_needed(hn_bindings_text(&identity->problem));
         hn_progress_board_hold(&search->tune->board);
         fprintf(stderr, "%s (%s) is being tuned on %s, for %.0f s so far: %s\n", identity->kernel,
                 problem[0] != '\0' ? problem : "-", search->holder.machine, search->holder.for_s,
                 search->waits ? "waiting" : "the next problem first");
         hn_progress_board_release(&search->tune->board);
-        free(problem);
     }
     if (!hn_failed(err))
         hn_server_sync(search->tune->server, search->store, identity->kernel, false, err);
@@ -73,7 +72,7 @@ static void release_problem(const struct hn_tune_search *search, const struct hn
 {
     if (search->claim == NULL || hn_server_release(search->tune->server, search->claim, finished))
         return;
-    char *problem = hn_needed(hn_bindings_text(&task->identity.problem));
+    char *problem HN_FREED = hn_needed(hn_bindings_text(&task->identity.problem));
     hn_progress_board_hold(&search->tune->board);
     fprintf(stderr,
             "hone: warning: the claim to tune %s (%s) was lost, with the connection to the cache's "
@@ -81,7 +80,6 @@ static void release_problem(const struct hn_tune_search *search, const struct hn
             "counts\n",
             task->identity.kernel, problem[0] != '\0' ? problem : "-");
     hn_progress_board_release(&search->tune->board);
-    free(problem);
 }
 
 /* After TURN_OVER: the best that the other found. */
@@ -256,7 +254,7 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
                          struct hn_error *err)
 {
     const struct hn_identity *identity = &task->identity;
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     if (hn_store_list(search->store, HN_STORE_UNCOUNTED, identity->kernel, &identity->problem,
                       &list, err) != HN_OK)
         return;
@@ -268,7 +266,6 @@ static void report_taken(struct hn_tune_search *search, const struct hn_task *ta
                              hn_string_to_json(search->holder.machine), "tuned",
                              tuned != NULL ? hn_cache_tuned_to_json(tuned) : json_null());
     show_result(search, hn_needed(json), taken_views);
-    hn_tuned_list_free(&list);
 }
 
 /* With a backend of its own, since that knows when the time is up. */
@@ -299,7 +296,7 @@ static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err
     const bool own = err->status == HN_ENOTFOUND;
     if ((!own && err->status != HN_ERUN && err->status != HN_ECONFIG) || config->problem_count == 1)
         return;
-    char *label = hn_needed(hn_bindings_text(&config->problems[problem]));
+    char *label HN_FREED = hn_needed(hn_bindings_text(&config->problems[problem]));
     hn_progress_board_hold(&tune->board);
     if (own || strcmp(tune->last.message, err->message) != 0) {
         fprintf(stderr, "hone: %s: %s\n", label, err->message);
@@ -307,12 +304,11 @@ static void pass_over(struct hn_tune *tune, size_t problem, struct hn_error *err
         hn_error_init(err);
     }
     hn_progress_board_release(&tune->board);
-    free(label);
 }
 
 void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
 {
-    struct hn_task task;
+    struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
     enum turn turn = TURN_AGAIN;
     struct hn_tune *tune = search->tune;
     const struct hn_config *config = tune->given->config;
@@ -332,7 +328,6 @@ void hn_tune_search_run(struct hn_tune_search *search, struct hn_error *err)
                    (hn_card_is_left_out(lead) || (lead->refusal[0] != '\0' && !search->again));
     if (!search->lost)
         pass_over(tune, search->problem, err);
-    hn_task_finish(&task);
     fflush(stdout);
 }
 
@@ -357,7 +352,7 @@ static void find_strategy(struct hn_tune *tune, struct hn_error *err)
 {
     const struct hn_options *options = tune->options;
     const char *wanted = options->search.full ? "exhaustive" : "auto";
-    struct hn_text list = {0};
+    struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
     wanted = options->strategy != NULL ? options->strategy : wanted;
     tune->search.strategy = hn_strategy_find(wanted);
     if (hn_failed(err) || tune->search.strategy != NULL)
@@ -365,7 +360,6 @@ static void find_strategy(struct hn_tune *tune, struct hn_error *err)
     for (size_t i = 0; hn_strategy_kinds[i] != NULL; i++)
         hn_text_printf(&list, "%s%s", i > 0 ? ", " : "", hn_strategy_kinds[i]->name);
     hn_fail(err, HN_EUSAGE, "unknown strategy '%s'; there are: %s", wanted, list.data);
-    hn_text_finish(&list);
 }
 
 static bool is_spread(const struct hn_options *options)
@@ -395,7 +389,7 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
 {
     struct hn_given *given = tune->given;
     const size_t count = given->config->problem_count;
-    bool *later = hn_need(count, sizeof *later);
+    bool *later HN_FREED = hn_need(count, sizeof *later);
     /* Problems whose values are no constants of the program have programs in common. */
     if (count > 1 && given->workers != NULL)
         given->workers->pool->keeps_all = true;
@@ -419,7 +413,6 @@ static void tune_all(struct hn_tune *tune, struct hn_error *err)
         if (!hn_failed(err) && hn_interrupted() != 0)
             hn_fail(err, HN_EINTERRUPTED, HN_TUNE_INTERRUPTED);
     }
-    free(later);
 }
 
 static const struct hn_view family_views[] = {

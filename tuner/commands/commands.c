@@ -64,7 +64,7 @@ static void read_and_run(const struct hn_command *command, int argc, char **argv
                          struct hn_error *err)
 {
     struct hn_options options;
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     struct hn_given given = {.options = &options, .results = json_array()};
     hn_options_read(command, argc, argv, &options, err);
     options.memory = &memory;
@@ -86,7 +86,6 @@ static void read_and_run(const struct hn_command *command, int argc, char **argv
     hn_config_destroy(given.config);
     hn_capture_close(given.capture);
     free(given.cache);
-    hn_blocks_finish(&memory);
     hn_bindings_finish(&options.problem);
     free((char *)options.search.command);
     free(options.arguments.items);

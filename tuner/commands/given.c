@@ -128,21 +128,20 @@ struct hn_config *hn_options_config(const struct hn_options *options, const char
         hn_config_destroy(config);
         return NULL;
     }
-    char *unused = options->quiet ? NULL : hn_config_find_unused(config);
+    char *unused HN_FREED = options->quiet ? NULL : hn_config_find_unused(config);
     if (unused != NULL && unused[0] != '\0')
         fprintf(
             stderr,
             "hone: warning: no value of %s changes anything: %s and its includes do not have the "
             "name, nor do launch, arguments and options; use it or take it out\n",
             unused, config->plan->template_path);
-    free(unused);
     return config;
 }
 
 void hn_single_point(const struct hn_options *options, const struct hn_task *task,
                      struct hn_bindings *point, struct hn_error *err)
 {
-    struct hn_bindings partial = {0};
+    struct hn_bindings partial HN_ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_bindings *own = hn_plan_default(task->plan, task->problem);
     if (hn_failed(err))
         return;
@@ -152,18 +151,16 @@ void hn_single_point(const struct hn_options *options, const struct hn_task *tas
         return;
     }
     for (size_t i = 0; !hn_failed(err) && i < options->restrictions.count; i++) {
-        struct hn_bindings given;
+        struct hn_bindings given HN_ENDED_BY(hn_bindings_finish) = {0};
         struct hn_error reason;
         if (hn_bindings_parse(options->restrictions.items[i], &given, &reason) == HN_OK)
             hn_bindings_merge(&partial, &given, err);
         else
             hn_fail(err, reason.status, "-s %s: %s, as one point is taken",
                     options->restrictions.items[i], reason.message);
-        hn_bindings_finish(&given);
     }
     if (!hn_failed(err))
         hn_config_complete(task->config, task->space, &task->start, &partial, point, err);
-    hn_bindings_finish(&partial);
 }
 
 static void warn(const char *message)
@@ -212,7 +209,7 @@ void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *
                    struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    char *path = hn_needed(hn_store_default_path(options->cache));
+    char *path HN_FREED = hn_needed(hn_store_default_path(options->cache));
     struct hn_cache_place place = {path, kernel, false, options->quiet};
     if (given->cache == NULL)
         given->cache = hn_cache_shown(path);
@@ -227,21 +224,19 @@ void hn_open_cache(struct hn_given *given, enum hn_store_mode mode, const char *
             given->store = add_base(options, kernel, given->store, err);
         }
     }
-    free(path);
 }
 
 struct hn_store *hn_cache_open_again(const struct hn_given *given, struct hn_error *err)
 {
     struct hn_server *server = given->server;
     struct hn_store *store = NULL;
-    char *path = server == NULL ? hn_needed(hn_store_default_path(given->options->cache))
-                                : hn_need_copy(hn_server_copy(server));
+    char *path HN_FREED = server == NULL ? hn_needed(hn_store_default_path(given->options->cache))
+                                         : hn_need_copy(hn_server_copy(server));
     if (!hn_failed(err) && hn_store_open(path, HN_STORE_WRITE, &store, err) == HN_OK)
         hn_store_follow(
             store, &(struct hn_store_follower){.committed = server != NULL ? hn_server_tell : NULL,
                                                .warned = given->options->quiet ? NULL : warn,
                                                .context = server});
-    free(path);
     return add_base(given->options, NULL, store, err);
 }
 
@@ -266,7 +261,7 @@ void hn_start_workers(struct hn_given *given, const struct hn_workers_options *o
                       struct hn_error *err)
 {
     struct hn_workers_options wanted = *options;
-    struct hn_sites sites = {.count = 0};
+    struct hn_sites sites HN_ENDED_BY(hn_sites_finish) = {.count = 0};
     if (hn_failed(err))
         return;
     if (given->options->workers != NULL)
@@ -278,7 +273,6 @@ void hn_start_workers(struct hn_given *given, const struct hn_workers_options *o
     wanted.host_count = sites.count;
     if (!hn_failed(err))
         hn_workers_start(&wanted, &given->workers, err);
-    hn_sites_finish(&sites);
 }
 
 struct hn_family_options hn_family_of(const struct hn_given *given, struct hn_error *err)
@@ -328,9 +322,8 @@ static void append(struct hn_text *text, const char *option, const char *value)
 /* Without a password. */
 static void append_cache(struct hn_text *text, const char *option, const char *path)
 {
-    char *shown = path == NULL ? NULL : hn_cache_shown(path);
+    char *shown HN_FREED = path == NULL ? NULL : hn_cache_shown(path);
     append(text, option, shown);
-    free(shown);
 }
 
 const char *hn_follow_up(const struct hn_options *options, const char *command, const char *subject)

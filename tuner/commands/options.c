@@ -608,13 +608,12 @@ static char *join(int argc, char **argv)
         size_t before = line.length;
         const char *uri = strstr(argv[i], "postgresql://");
         uri = uri != NULL ? uri : strstr(argv[i], "postgres://");
-        char *shown = uri != NULL ? hn_cache_shown(uri) : NULL;
+        char *shown HN_FREED = uri != NULL ? hn_cache_shown(uri) : NULL;
         hn_text_append(&line, " ");
         if (shown == NULL)
             hn_text_append_word(&line, argv[i]);
         else
             hn_text_printf(&line, "%.*s%s", (int)(uri - argv[i]), argv[i], shown);
-        free(shown);
         if (line.length > HN_COMMAND_MOST)
             line.length = before;
     }
@@ -639,9 +638,9 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
                             .limit = 1024};
     char program[64];
     struct argp_option list[ROWS + GROUPS];
-    struct hn_text help = {0};
+    struct hn_text help HN_ENDED_BY(hn_text_finish) = {0};
     /* argp shows argv[0] as the program. */
-    char **arguments = hn_need((size_t)argc + 1, sizeof *arguments);
+    char **arguments HN_FREED = hn_need((size_t)argc + 1, sizeof *arguments);
     memcpy(arguments, argv, (size_t)argc * sizeof *arguments);
     snprintf(program, sizeof program, "hone %s", command->name);
     arguments[0] = program;
@@ -658,7 +657,5 @@ void hn_options_read(const struct hn_command *command, int argc, char **argv,
     /* In order: POSIXLY_CORRECT would end the options at the first argument. */
     if (argp_parse(&argp, argc, arguments, ARGP_IN_ORDER, NULL, options) != 0)
         hn_fail(err, HN_EUSAGE, "%s", "");
-    free(arguments);
-    hn_text_finish(&help);
     find_clash(options, err);
 }

@@ -96,7 +96,7 @@ static void print_json(const json_t *document, struct hn_error *err)
 {
     if (hn_failed(err))
         return;
-    char *text = json_dumps(document, JSON_INDENT(1));
+    char *text HN_FREED = json_dumps(document, JSON_INDENT(1));
     if (text == NULL) {
         hn_fail(err, HN_ERUN,
                 "the results cannot be said in JSON: a name is not UTF-8, a number is not "
@@ -105,7 +105,6 @@ static void print_json(const json_t *document, struct hn_error *err)
     }
     hn_output_data(text, strlen(text), err);
     hn_output_data("\n", 1, err);
-    free(text);
 }
 
 /* --help and wrong usage end a program within argp. */
@@ -114,10 +113,10 @@ static void check_output(int status, void *unused)
     (void)unused;
     if (status != EXIT_SUCCESS && promised != NULL) {
         const char *message = promised[0] != '\0' ? promised : "wrong usage; see standard error";
-        json_t *error = json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
+        json_auto_t *error =
+            json_pack("{s:{s:i, s:s}}", "error", "code", status, "message", message);
         struct hn_error ignored = {.status = HN_OK};
         print_json(error, &ignored);
-        json_decref(error);
     }
     if (status != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
         return;

@@ -189,9 +189,8 @@ static void start_search(struct spread *spread, struct model *model, size_t prob
                                       .waits = item->later,
                                       .again = item->again};
     if (spread->problem_count > 1) {
-        char *text = hn_needed(hn_bindings_text(&spread->config->problems[problem]));
+        char *text HN_FREED = hn_needed(hn_bindings_text(&spread->config->problems[problem]));
         snprintf(search->label, sizeof search->label, "%s", text);
-        free(text);
     }
     snprintf(search->place, sizeof search->place, " (GPU %s of host %s)", card->selector,
              card->host_name);
