@@ -78,9 +78,9 @@ static void set_scalars(const struct hn_capture *capture, struct hn_config *conf
 {
     const struct hn_bindings *scalars = &capture->head.scalars;
     struct hn_plan *plan = config->plan;
-    struct hn_bindings problem = {0};
+    struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
     for (size_t i = 0; i < scalars->count && !hn_failed(err); i++) {
-        struct hn_text text = {0};
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
         struct hn_value value = scalars->values[i];
         struct hn_argument *argument =
             find_argument(capture, plan, scalars->names[i], is_scalar, err);
@@ -98,23 +98,20 @@ static void set_scalars(const struct hn_capture *capture, struct hn_config *conf
         hn_expression_destroy(argument->value);
         argument->value = NULL;
         hn_expression_parse(hn_needed(text.data), &argument->value, err);
-        hn_text_finish(&text);
     }
     if (!hn_failed(err))
         hn_config_take_problem(config, &problem, err);
-    hn_bindings_finish(&problem);
 }
 
 char *hn_capture_contents(const struct hn_capture *capture, const struct hn_capture_part *part,
                           struct hn_error *err)
 {
     uLongf unpacked = part->bytes;
-    unsigned char *packed = hn_need(part->packed, 1), *contents = hn_need(part->bytes, 1);
+    unsigned char *packed HN_FREED = hn_need(part->packed, 1), *contents = hn_need(part->bytes, 1);
     if (fseek(capture->stream, (long)part->offset, SEEK_SET) != 0 ||
         fread(packed, 1, part->packed, capture->stream) != part->packed ||
         uncompress(contents, &unpacked, packed, part->packed) != Z_OK || unpacked != part->bytes)
         hn_fail(err, HN_EFORMAT, "'%s' is damaged", capture->path);
-    free(packed);
     return (char *)contents;
 }
 
@@ -125,18 +122,17 @@ static char *unpack(struct hn_capture *capture, const struct hn_config *config,
                     struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     uint64_t wanted = part->bytes;
     if (capture->step != NULL &&
         hn_plan_values(plan, &config->problems[0], &plan->defaults, &values, err) == HN_OK)
         hn_argument_buffer_bytes(argument, values, &wanted, err);
-    free(values);
-    char *file = NULL, *contents = hn_failed(err) ? NULL : hn_capture_contents(capture, part, err);
+    char *file = NULL;
+    char *contents HN_FREED = hn_failed(err) ? NULL : hn_capture_contents(capture, part, err);
     if (asprintf(&file, "%s/%zu", capture->folder.path, part->offset) < 0)
         hn_needed(NULL);
     if (!hn_failed(err))
         hn_file_write(file, contents, wanted < part->bytes ? wanted : part->bytes, err);
-    free(contents);
     return file;
 }
 
@@ -170,9 +166,8 @@ static void set_reference(struct hn_capture *capture, const struct hn_config *co
             find_argument(capture, plan, part->name, hn_argument_is_compared, err);
         if (argument == NULL)
             continue;
-        char *file = unpack(capture, config, part, argument, err);
+        char *file HN_FREED = unpack(capture, config, part, argument, err);
         hn_reference_add_file(&plan->reference, (size_t)(argument - plan->arguments), file, err);
-        free(file);
     }
     for (size_t i = 0; i < plan->argument_count; i++)
         compared += hn_argument_is_compared(&plan->arguments[i]);

@@ -16,11 +16,11 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
 {
     const struct hn_config *config = reader->config;
     const struct hn_bindings *of = &config->problems[problem];
-    struct hn_bindings near = {0};
+    struct hn_bindings near HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_space *space = NULL;
     if (hn_config_space(config, problem, true, &space, NULL) == HN_OK)
         hn_config_default_point(config, space, &near);
-    struct hn_bindings whole = hn_need_bindings(&near, point);
+    struct hn_bindings whole HN_ENDED_BY(hn_bindings_finish) = hn_need_bindings(&near, point);
     const struct hn_config_constraint *broken =
         hn_config_find_broken(config, of, &whole, reader->err);
     char *texts[] = {hn_needed(hn_bindings_text(&whole)), hn_needed(hn_bindings_text(of)),
@@ -34,8 +34,6 @@ static void fail_default(struct hn_reader *reader, size_t problem, const struct 
             near.count > 0 ? texts[2] : "none");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
-    hn_bindings_finish(&near);
-    hn_bindings_finish(&whole);
     hn_space_destroy(space);
 }
 
@@ -86,14 +84,13 @@ static void check_other_default(struct hn_reader *reader, struct hn_default *oth
     other->point = whole;
     for (size_t i = 0; i < config->problem_count; i++) {
         const struct hn_config_constraint *broken = NULL;
-        struct hn_value *values = NULL;
+        struct hn_value *values HN_FREED = NULL;
         if (hn_plan_values(plan, &config->problems[i], &plan->defaults, &values, NULL) == HN_OK &&
             hn_expression_truth(other->condition, values) == HN_TRUE)
             broken =
                 hn_config_find_broken(config, &config->problems[i], &other->point, reader->err);
         if (broken != NULL && !broken->promising)
             fail_default(reader, i, &other->point);
-        free(values);
     }
 }
 
@@ -105,7 +102,8 @@ static void check_ladder(struct hn_reader *reader)
     node = node == NULL ? NULL : node->child;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(reader->err); i++) {
         const struct hn_config_constraint *broken = NULL;
-        struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) =
+            hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
         for (size_t p = 0; p < config->problem_count && (p == 0 || broken != NULL); p++)
             broken = hn_config_find_broken(config, &config->problems[p], &point, reader->err);
         if (broken != NULL)
@@ -113,7 +111,6 @@ static void check_ladder(struct hn_reader *reader)
                            "the ladder entry, completed from the default point, is not valid: "
                            "constraint '%s' (%s) does not hold",
                            broken->text, broken->where);
-        hn_bindings_finish(&point);
         node = node->next;
     }
 }
@@ -483,12 +480,11 @@ static void check_all(struct hn_reader *reader)
 double hn_config_estimate(const struct hn_config *config, const struct hn_bindings *problem,
                           const struct hn_bindings *point, struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     double estimate = 0;
     if (config->prior != NULL &&
         hn_plan_values(config->plan, problem, point, &values, err) == HN_OK)
         hn_expression_number(config->prior, values, &estimate, err);
-    free(values);
     return estimate;
 }
 

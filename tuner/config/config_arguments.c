@@ -72,7 +72,7 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
     hn_error_init(err);
     if (config->typed_count == 0)
         return HN_OK;
-    json_t *json = hn_needed(hn_plan_to_json(config->plan));
+    json_auto_t *json = hn_needed(hn_plan_to_json(config->plan));
     json_t *arguments = json_object_get(json, "arguments");
     for (size_t i = 0; i < config->typed_count && !hn_failed(err); i++) {
         const struct hn_config_typed *typed = &config->typed[i];
@@ -80,7 +80,7 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
         const struct hn_value *word = hn_bindings_get(problem, typed->name);
         json_t *own_json = json_array_get(arguments, typed->argument);
         char type[HN_TYPE_SIZE];
-        struct hn_text found = {0};
+        struct hn_text found HN_ENDED_BY(hn_text_finish) = {0};
         if (word != NULL && word->type == HN_WORD && hn_type_of_c(word->word, type)) {
             json_object_set_new(own_json, "type", json_string(type));
             set_compare(argument, type, own_json);
@@ -92,11 +92,9 @@ enum hn_status hn_config_make_plan(const struct hn_config *config,
                 "'%s' is the type of argument '%s'; found '%s' in a problem, expected a type of an "
                 "element in CUDA C++ such as float, double or __half",
                 typed->name, argument->name, found.length > 0 ? found.data : "nothing");
-        hn_text_finish(&found);
     }
     if (!hn_failed(err))
         hn_plan_from_json(json, plan, err);
-    json_decref(json);
     return err->status;
 }
 
@@ -178,7 +176,7 @@ static void read_fill(struct hn_reader *reader, const struct hn_yaml *node, void
     fill->kind = (enum hn_fill_kind)kind;
     int numbers = hn_fill_numbers[kind];
     bool sourced = hn_fill_has_source(fill->kind);
-    char *parts[3] = {NULL}, *copy = hn_need_copy(node->text);
+    char *parts[3] = {NULL}, *copy HN_FREED = hn_need_copy(node->text);
     char *at = copy + length + strspn(copy + length, " ");
     int count = *at == '\0' ? 0 : split(at, 3, parts);
     if (count == 1 && numbers == 0 && parts[0][strspn(parts[0], " ")] == '\0')
@@ -193,7 +191,6 @@ static void read_fill(struct hn_reader *reader, const struct hn_yaml *node, void
         for (int i = 0; i < numbers && !hn_failed(reader->err); i++)
             read_number(reader, node, parts[i + sourced], fill, i);
     }
-    free(copy);
 }
 
 static void read_file(struct hn_reader *reader, const struct hn_yaml *node, void *owner)

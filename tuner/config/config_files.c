@@ -17,8 +17,8 @@
 void hn_config_check_data(const struct hn_config *config, size_t problem, struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    struct hn_value *values = NULL;
-    struct hn_plan_files files;
+    struct hn_value *values HN_FREED = NULL;
+    struct hn_plan_files files HN_ENDED_BY(hn_plan_files_finish) = {0};
     struct hn_error reason = {0};
     if (hn_failed(err) || plan->template_path == NULL)
         return;
@@ -38,8 +38,6 @@ void hn_config_check_data(const struct hn_config *config, size_t problem, struct
     }
     if (!hn_failed(err) && hn_failed(&reason))
         hn_fail(err, HN_ECONFIG, "%s: %.3000s", config->path, reason.message);
-    hn_plan_files_finish(&files);
-    free(values);
 }
 
 enum hn_status hn_config_check_files(const struct hn_config *config, struct hn_error *err)
@@ -152,7 +150,7 @@ char *hn_config_find_unused(const struct hn_config *config)
     static const char *const without_effect[] = {
         "kernel", "template",    "parameters", "problem",   "freeze",  "words", "defaults",
         "config", "constraints", "override",   "objective", "metrics", NULL};
-    struct hn_template template;
+    struct hn_template template HN_ENDED_BY(hn_template_finish) = {0};
     struct hn_text names = {0};
     if (config->plan->template_path == NULL || config->run != NULL ||
         hn_template_load(config->plan->template_path, &template, config->plan, NULL) != HN_OK)
@@ -163,7 +161,7 @@ char *hn_config_find_unused(const struct hn_config *config)
     for (const char *const *key = without_effect; *key != NULL; key++)
         if (!judges || strcmp(*key, "metrics") != 0)
             json_object_del(json, *key);
-    char *launch = hn_needed(hn_json_text(json, JSON_COMPACT));
+    char *launch HN_FREED = hn_needed(hn_json_text(json, JSON_COMPACT));
     bool hidden = may_hide_names(config->plan, &template);
     for (size_t i = 0; !hidden && i < config->parameter_count; i++) {
         const struct hn_config_parameter *parameter = &config->parameters[i];
@@ -173,8 +171,6 @@ char *hn_config_find_unused(const struct hn_config *config)
         if (!used)
             hn_text_printf(&names, "%s%s", names.length > 0 ? ", " : "", parameter->name);
     }
-    free(launch);
-    hn_template_finish(&template);
     return hn_needed(hn_text_take(&names));
 }
 
@@ -183,12 +179,11 @@ static void add_data_hash(const struct hn_plan *plan, const struct hn_bindings *
                           struct hn_hash *hash, struct hn_error *err)
 {
     struct hn_hash own;
-    struct hn_plan_files files;
+    struct hn_plan_files files HN_ENDED_BY(hn_plan_files_finish) = {0};
     hn_plan_list_files(plan, problem, &files, err);
     for (size_t i = 0; i < files.count && !hn_failed(err); i++)
         if (hn_data_file_hash(files.items[i].path, &own, err) == HN_OK)
             *hash = hn_hash_join(hash, &own);
-    hn_plan_files_finish(&files);
 }
 
 /* A program that reads the numbers of words, and none of them by its name, is another one where the
@@ -199,7 +194,7 @@ static void add_words_hash(const struct hn_plan *plan, const struct hn_template 
     HN_EACH_OF(list, plan->word_lists, plan->word_list_count) {
         const size_t length = strlen(list->name);
         bool by_number = plan->program == NULL && has_word(template, list->name, length);
-        struct hn_text names = {0};
+        struct hn_text names HN_ENDED_BY(hn_text_finish) = {0};
         for (size_t i = 0; i < plan->step_count && !by_number; i++)
             by_number = plan->steps[i].entry != NULL &&
                         hn_text_find_word(plan->steps[i].entry, list->name, length);
@@ -211,7 +206,6 @@ static void add_words_hash(const struct hn_plan *plan, const struct hn_template 
         }
         struct hn_hash own = hn_hash_string(by_number ? names.data : "");
         *hash = by_number ? hn_hash_join(hash, &own) : *hash;
-        hn_text_finish(&names);
     }
 }
 
@@ -247,15 +241,14 @@ void hn_config_load_templates(const struct hn_config *config, const struct hn_pl
 enum hn_status hn_config_check_sources(const struct hn_config *config, struct hn_error *err)
 {
     const struct hn_plan *plan = config->plan;
-    struct hn_template template = {.files = NULL}, reference = {.files = NULL};
+    struct hn_template template HN_ENDED_BY(hn_template_finish) = {.files = NULL};
+    struct hn_template reference HN_ENDED_BY(hn_template_finish) = {.files = NULL};
     hn_error_init(err);
     if (plan->template_path == NULL)
         return HN_OK;
     hn_config_load_templates(config, plan, NULL, &template, &reference, NULL, err);
     check_entries(config, &template, plan->steps, plan->step_count, err);
     check_entries(config, &reference, &plan->reference.step, reference.files != NULL, err);
-    hn_template_finish(&template);
-    hn_template_finish(&reference);
     for (size_t i = 0; i < config->problem_count; i++)
         hn_config_check_data(config, i, err);
     return err->status;
@@ -265,7 +258,8 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
                               struct hn_config_kept *kept, struct hn_error *err)
 {
     struct hn_plan *own = NULL;
-    struct hn_template template = {.files = NULL}, reference = {.files = NULL};
+    struct hn_template template HN_ENDED_BY(hn_template_finish) = {.files = NULL};
+    struct hn_template reference HN_ENDED_BY(hn_template_finish) = {.files = NULL};
     *kept = (struct hn_config_kept){.plan.json = NULL};
     const struct hn_bindings *first = &config->problems[0];
     bool is_of_config = problem->count == first->count;
@@ -284,8 +278,6 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
         template.files = NULL;
         template.file_count = 0;
     }
-    hn_template_finish(&reference);
-    hn_template_finish(&template);
     hn_plan_destroy(own);
     return err->status;
 }
@@ -337,7 +329,7 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
 static bool excludes(const struct hn_config *config, const struct hn_bindings *problem,
                      const struct hn_bindings *point)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     bool out = hn_plan_values(config->plan, problem, point, &values, NULL) == HN_OK &&
                !hn_plan_allows_values(config->plan, values);
     HN_EACH_OF(parameter, config->parameters, config->parameter_count) {
@@ -345,7 +337,6 @@ static bool excludes(const struct hn_config *config, const struct hn_bindings *p
         out |= value != NULL && parameter->recipe == NULL &&
                hn_config_find_value(parameter->values, parameter->count, value) == NULL;
     }
-    free(values);
     return out;
 }
 
@@ -363,7 +354,7 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
     struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
     HN_EACH(tuned, *list) {
         struct hn_error ignored;
-        struct hn_stored_plan plan;
+        struct hn_stored_plan plan HN_ENDED_BY(hn_stored_plan_free) = {0};
         if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) !=
             HN_OK)
             continue;
@@ -374,7 +365,6 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
         }
         if (config != NULL || (path != NULL && hn_config_load(path, NULL, &config, NULL) == HN_OK))
             hn_config_mark_tuned(config, store, tuned);
-        hn_stored_plan_free(&plan);
     }
     hn_config_destroy(config);
 }

@@ -227,7 +227,7 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node, bo
                         struct hn_option *option)
 {
     struct hn_error reason = {0};
-    struct hn_text whole = {0};
+    struct hn_text whole HN_ENDED_BY(hn_text_finish) = {0};
     const struct hn_yaml *text = node;
     if (node->kind != HN_YAML_SCALAR) {
         hn_config_check_keys(reader, node, controls ? "if file" : "if option");
@@ -243,7 +243,6 @@ static void read_option(struct hn_reader *reader, const struct hn_yaml *node, bo
     hn_text_append(&whole, controls ? "--ptxas-options=--" HN_OPTION_CONTROLS "=" : "");
     hn_text_append(&whole, text->text);
     option->text = hn_config_expand(reader, text, hn_needed(whole.data), true);
-    hn_text_finish(&whole);
     if (!hn_failed(reader->err))
         hn_option_read_holes(option, &reason);
     hn_config_take(reader, text, NULL, &reason);
@@ -333,7 +332,7 @@ static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
         hn_config_pairs(reader, node, "a mapping of outputs to files, as {y: expected.npy}");
     plan->reference.kind = HN_REFERENCE_FILES;
     for (; item != NULL && !hn_failed(reader->err); item = item->next) {
-        char *path = NULL;
+        char *path HN_FREED = NULL;
         size_t argument = hn_config_find_argument(reader, item->key);
         if (!hn_failed(reader->err) && !hn_argument_is_compared(&plan->arguments[argument]))
             hn_config_fail(reader, item->key,
@@ -342,7 +341,6 @@ static void read_files(struct hn_reader *reader, const struct hn_yaml *node)
         hn_config_read_path(reader, item, "the path of a data file", &path);
         if (path != NULL)
             hn_reference_add_file(&plan->reference, argument, path, reader->err);
-        free(path);
     }
     for (size_t i = 0; i < plan->argument_count; i++)
         if (hn_argument_is_compared(&plan->arguments[i]) &&
@@ -461,11 +459,10 @@ static bool asks_for_numbers(const struct hn_template *template, const struct hn
 {
     bool asks = false;
     for (size_t i = 0; i < list->count && !asks; i++) {
-        struct hn_text number = {0};
+        struct hn_text number HN_ENDED_BY(hn_text_finish) = {0};
         hn_text_printf(&number, "%s_%s", list->name, list->words[i]);
         for (size_t s = 0; s < template->file_count && !asks && !number.failed; s++)
             asks = hn_text_find_word(template->files[s].text, number.data, number.length);
-        hn_text_finish(&number);
     }
     return asks;
 }
@@ -489,7 +486,7 @@ static bool is_template_parameter(const struct hn_plan *plan, const struct hn_te
 static void read_types(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->plan;
-    struct hn_template template;
+    struct hn_template template HN_ENDED_BY(hn_template_finish) = {0};
     for (size_t i = 0; i < reader->config->typed_count; i++) {
         const struct hn_argument *argument = &plan->arguments[reader->config->typed[i].argument];
         if (argument->fill.kind == HN_FILL_FILE)
@@ -511,7 +508,6 @@ static void read_types(struct hn_reader *reader)
         if (is_template_parameter(plan, &template, plan->names[i]))
             plan->template_parameters[plan->template_parameter_count++] =
                 hn_need_copy(plan->names[i]);
-    hn_template_finish(&template);
 }
 
 /* That each ${NAME} is told; a shell's script, which has blanks, may have names of its own. */
@@ -525,10 +521,9 @@ static void check_command(struct hn_reader *reader, const struct hn_yaml *node,
         hn_config_expect_kind(reader, word, HN_YAML_SCALAR, "an argument");
         const char *hole = hn_failed(reader->err) || strchr(word->text, ' ') ? "" : word->text;
         for (; (hole = strstr(hole, "${")) != NULL; hole += 2) {
-            char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
+            char *name HN_FREED = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
             if (hole[2 + strlen(name)] == '}')
                 hn_config_expect_known(reader, word, "name", name, told, count);
-            free(name);
         }
     }
 }
@@ -628,9 +623,8 @@ static void read_program(struct hn_reader *reader, const struct hn_yaml *node)
     reader->config->folder = hn_need_kept(&reader->config->blocks, hn_need_copy(reader->folder));
     plan->reference.kind = HN_REFERENCE_NONE;
     append_node(&text, node->child);
-    char *whole = hn_needed(hn_text_take(&text));
+    char *whole HN_FREED = hn_needed(hn_text_take(&text));
     plan->program = hn_need_copy(hn_hash_string(whole).hex);
-    free(whole);
 }
 
 void hn_config_read_kernel(struct hn_reader *reader, const struct hn_yaml *template)

@@ -15,7 +15,7 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
     const bool tells = err != NULL;
     struct hn_error own = {0};
     err = tells ? err : &own;
-    struct hn_value *values = hn_need(config->plan->name_count, sizeof *values);
+    struct hn_value *values HN_FREED = hn_need(config->plan->name_count, sizeof *values);
     for (size_t i = 0; i < config->plan->name_count && !hn_failed(err); i++) {
         const struct hn_value *value = hn_bindings_get(point, config->plan->names[i]);
         if (value == NULL)
@@ -35,7 +35,6 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
         else if (!holds)
             broken = constraint;
     }
-    free(values);
     return broken;
 }
 
@@ -82,7 +81,7 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
                                    struct hn_error *err)
 {
     const struct hn_config_constraint *broken = NULL;
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     struct hn_error own;
     err = hn_error_begin(err, &own);
     for (size_t i = 0; i < config->problem_count && broken == NULL; i++)
@@ -95,7 +94,6 @@ static enum hn_status fail_invalid(const struct hn_config *config, const struct 
                 text.data, broken->text, broken->where);
     else
         hn_fail(err, HN_ECONFIG, "point %s is not in the space", text.data);
-    hn_text_finish(&text);
     return err->status;
 }
 
@@ -140,7 +138,7 @@ static void build_only(const struct hn_config *config, size_t problem, struct hn
     size_t width = config->parameter_count;
     if (hn_failed(err))
         return;
-    uint16_t *choices = hn_need((config->only_count + 1) * (width + 1), sizeof *choices);
+    uint16_t *choices HN_FREED = hn_need((config->only_count + 1) * (width + 1), sizeof *choices);
     for (size_t i = 0; i < config->only_count && !hn_failed(err); i++) {
         const struct hn_bindings *point = &config->only[i];
         if (hn_plan_allows(config->plan, &config->problems[problem], point, NULL))
@@ -150,7 +148,6 @@ static void build_only(const struct hn_config *config, size_t problem, struct hn
         hn_fail(err, HN_ENOTFOUND, "none of the points is valid for the problem");
     if (!hn_failed(err))
         hn_space_build_from(space, choices, count, err);
-    free(choices);
 }
 
 /* A program for each of so many values is no more than one for each of two words. */
@@ -174,21 +171,19 @@ static void thaw(struct hn_config *config, struct hn_config_parameter *parameter
                  struct hn_error *err)
 {
     const struct hn_value *chosen = hn_bindings_get(&config->defaults, parameter->name);
-    bool *keep = hn_need(parameter->count, sizeof *keep);
+    bool *keep HN_FREED = hn_need(parameter->count, sizeof *keep);
     size_t first = parameter->count;
     for (size_t v = parameter->count; v-- > 0 && !hn_failed(err);) {
-        struct hn_bindings point = {0};
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         hn_bindings_set(&point, parameter->name, &parameter->values[v], err);
         keep[v] = !hn_plan_freezes(config->plan, &point);
         first = keep[v] ? v : first;
-        hn_bindings_finish(&point);
     }
     if (chosen != NULL)
         chosen = hn_config_find_value(parameter->values, parameter->count, chosen);
     if (chosen != NULL && first < parameter->count && !keep[chosen - parameter->values])
         hn_bindings_set(&config->defaults, parameter->name, &parameter->values[first], err);
     keep_values(parameter, keep);
-    free(keep);
 }
 
 /* From here on the default point and the ladder are the family's. Entries of the config's are
@@ -290,7 +285,7 @@ static void fail_name(const char *option, const char *name, const char *what, ch
                       size_t count, struct hn_error *err)
 {
     const char *nearest = hn_text_nearest(name, (const char *const *)known, count);
-    struct hn_text hint = {0};
+    struct hn_text hint HN_ENDED_BY(hn_text_finish) = {0};
     if (nearest != NULL)
         hn_text_printf(&hint, "nearest is '%s'", nearest);
     for (size_t i = 0; i < count && nearest == NULL; i++)
@@ -299,7 +294,6 @@ static void fail_name(const char *option, const char *name, const char *what, ch
         hn_fail(err, HN_EUSAGE, "%s: the config has no %ss", option, what);
     else
         hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'; %s", option, what, name, hint.data);
-    hn_text_finish(&hint);
 }
 
 static void drop_repeats(struct hn_config *config)
@@ -367,12 +361,11 @@ enum hn_status hn_config_take_problem(struct hn_config *config, const struct hn_
 static void fail_value(const struct hn_config_parameter *parameter, const char *text,
                        struct hn_error *err)
 {
-    struct hn_text values = {0};
+    struct hn_text values HN_ENDED_BY(hn_text_finish) = {0};
     hn_values_append(&values, parameter->values, parameter->count);
     hn_fail(err, HN_EUSAGE, "-s %s: found '%s', expected one of %s%s", parameter->name, text,
             values.data == NULL ? "none" : values.data,
             parameter->restricted ? ", which it was restricted to before" : "");
-    hn_text_finish(&values);
 }
 
 /* Restricts a parameter to the values of a list "16,32". */
@@ -391,7 +384,7 @@ static void restrict_one(struct hn_config *config, const char *name, char *list,
         fail_value(parameter, list, err);
     if (hn_failed(err))
         return;
-    bool *keep = hn_need(parameter->count, sizeof *keep);
+    bool *keep HN_FREED = hn_need(parameter->count, sizeof *keep);
     for (char *text = strtok_r(list, ",", &rest); text != NULL && !hn_failed(err);
          text = strtok_r(NULL, ",", &rest)) {
         struct hn_value value;
@@ -407,13 +400,12 @@ static void restrict_one(struct hn_config *config, const char *name, char *list,
     if (!hn_failed(err))
         keep_values(parameter, keep);
     parameter->restricted = true;
-    free(keep);
 }
 
 enum hn_status hn_config_restrict(struct hn_config *config, const char *assignment,
                                   struct hn_error *err)
 {
-    char *copy = hn_need_copy(assignment), *next = NULL;
+    char *copy HN_FREED = hn_need_copy(assignment), *next = NULL;
     hn_error_init(err);
     config->restricted = true;
     for (char *name = copy; name != NULL && !hn_failed(err); name = next) {
@@ -429,7 +421,6 @@ enum hn_status hn_config_restrict(struct hn_config *config, const char *assignme
         strsep(&next, ",");
         restrict_one(config, name, values, err);
     }
-    free(copy);
     return err->status;
 }
 
@@ -444,7 +435,7 @@ static bool has_file(const struct hn_plan *plan, size_t argument)
 static void set_expected(struct hn_plan *plan, const char *name, const char *file,
                          struct hn_error *err)
 {
-    char **names = hn_need(plan->argument_count, sizeof *names);
+    char **names HN_FREED = hn_need(plan->argument_count, sizeof *names);
     size_t count = 0, found = plan->argument_count;
     for (size_t i = 0; i < plan->argument_count; i++) {
         if (!hn_argument_is_compared(&plan->arguments[i]))
@@ -456,12 +447,10 @@ static void set_expected(struct hn_plan *plan, const char *name, const char *fil
         fail_name("--reference", name, "result", names, count, err);
     else if (has_file(plan, found))
         hn_fail(err, HN_EUSAGE, "--reference: '%s' is given twice", name);
-    free(names);
     /* From the folder that we are in, as on a command line; a config's are from its own. */
-    char *path = hn_file_absolute(file, err);
+    char *path HN_FREED = hn_file_absolute(file, err);
     if (path != NULL)
         hn_reference_add_file(&plan->reference, found, path, err);
-    free(path);
 }
 
 enum hn_status hn_config_set_reference(struct hn_config *config, const char *const *assignments,
@@ -471,13 +460,12 @@ enum hn_status hn_config_set_reference(struct hn_config *config, const char *con
     hn_reference_finish(&config->plan->reference);
     config->plan->given = true;
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        char *name = hn_need_copy(assignments[i]), *file = name;
+        char *name HN_FREED = hn_need_copy(assignments[i]), *file = name;
         strsep(&file, "=");
         if (file != NULL)
             set_expected(config->plan, name, file, err);
         else
             hn_fail(err, HN_EUSAGE, "--reference: found '%s', expected NAME=FILE", name);
-        free(name);
     }
     for (size_t i = 0; i < config->plan->argument_count && !hn_failed(err); i++)
         if (hn_argument_is_compared(&config->plan->arguments[i]) && !has_file(config->plan, i))

@@ -72,14 +72,13 @@ void hn_config_expect_known(struct hn_reader *reader, const struct hn_yaml *node
     if (hn_failed(reader->err) || hn_text_is_among(found, known, count))
         return;
     const char *nearest = hn_text_nearest(found, known, count);
-    char *list = join(known, count);
+    char *list HN_FREED = join(known, count);
     if (nearest != NULL)
         hn_config_fail(reader, node, "unknown %s '%.*s'; nearest is '%s'", what, SHOWN, found,
                        nearest);
     else
         hn_config_fail(reader, node, "unknown %s '%.*s'; there %s %s", what, SHOWN, found,
                        count == 1 ? "is only" : "are", count == 0 ? "none" : list);
-    free(list);
 }
 
 void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
@@ -158,13 +157,12 @@ void hn_config_check_keys(struct hn_reader *reader, const struct hn_yaml *node, 
 {
     const char *list[KEYS_MOST];
     size_t count = 0;
-    char *rest = NULL, *copy = hn_need_copy(keys);
+    char *rest = NULL, *copy HN_FREED = hn_need_copy(keys);
     for (char *key = strtok_r(copy, " ", &rest); key != NULL; key = strtok_r(NULL, " ", &rest)) {
         assert(count < KEYS_MOST);
         list[count++] = key;
     }
     check_keys(reader, node, list, count);
-    free(copy);
 }
 
 bool hn_config_check_cut(struct hn_reader *reader, const struct hn_yaml *node)
@@ -200,17 +198,15 @@ void hn_config_read_word(struct hn_reader *reader, const struct hn_yaml *node, c
 void hn_config_read_path(struct hn_reader *reader, const struct hn_yaml *node, const char *expected,
                          char **to)
 {
-    char *written = NULL;
-    struct hn_text path = {0};
+    char *written HN_FREED = NULL;
+    struct hn_text path HN_ENDED_BY(hn_text_finish) = {0};
     hn_config_read_text(reader, node, expected, &written);
     if (written == NULL)
         return;
     hn_text_printf(&path, written[0] == '/' ? "" : "%s/", reader->folder);
     hn_text_append(&path, written);
-    free(written);
     char *real = realpath(path.data, NULL);
     *to = real != NULL ? real : hn_needed(hn_text_take(&path));
-    hn_text_finish(&path);
 }
 
 int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node,
@@ -222,10 +218,9 @@ int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node,
         node->kind == HN_YAML_SCALAR ? hn_text_place(node->text, choices, count) : count;
     if (choice < count)
         return (int)choice;
-    char expected[1024], *list = join(choices, count);
+    char expected[1024], *list HN_FREED = join(choices, count);
     snprintf(expected, sizeof expected, "one of %s", list);
     fail_found(reader, node, expected);
-    free(list);
     return 0;
 }
 
@@ -250,11 +245,10 @@ void hn_config_parse(struct hn_reader *reader, const struct hn_yaml *node, const
     struct hn_error reason = {0};
     if (hn_failed(reader->err))
         return;
-    char *expanded = hn_config_expand(reader, node, text, false);
+    char *expanded HN_FREED = hn_config_expand(reader, node, text, false);
     if (!hn_failed(reader->err) && hn_expression_parse(expanded, to, &reason) == HN_OK)
         *HN_NEXT(reader->places, reader->place_count) = (struct hn_config_place){*to, node};
     hn_config_take(reader, node, text, &reason);
-    free(expanded);
 }
 
 void hn_config_bind(struct hn_reader *reader, const struct hn_yaml *node, const char *text,

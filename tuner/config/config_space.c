@@ -504,11 +504,10 @@ static void read_choice(struct hn_reader *reader, const struct hn_yaml *node,
         hn_bindings_set(point, parameter->name, listed, reader->err);
         return;
     }
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     hn_values_append(&text, parameter->values, parameter->count);
     hn_config_fail(reader, node, "found '%s', expected a value of '%s': %s", node->text,
                    parameter->name, text.data == NULL ? "" : text.data);
-    hn_text_finish(&text);
 }
 
 /* A point, maybe partial, without `beside`, which says something of it. */

@@ -309,7 +309,7 @@ static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
     const char *name = parameter->name;
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     if (recipe->kind == HN_CONFIG_LIST) {
         hn_text_printf(&text, "%s in [", name);
         for (size_t i = 0; i < recipe->count; i++)
@@ -327,7 +327,6 @@ static void add_constraint(struct hn_reader *reader, const struct hn_yaml *node,
     const struct hn_scope scope = {(const char *const *)plan->names, plan->name_count, NULL, 0};
     hn_config_read_condition(reader, node, hn_needed(text.data), &scope,
                              &reader->config->constraints[reader->config->constraint_count++]);
-    hn_text_finish(&text);
 }
 
 void hn_config_read_computed(struct hn_reader *reader)
@@ -381,8 +380,8 @@ static void add_values(struct hn_config *config, size_t problem,
                        struct hn_config_parameter *parameter, struct hn_error *err)
 {
     const struct hn_config_recipe *recipe = parameter->recipe;
-    struct hn_value *values = hn_need(config->plan->problem_count, sizeof *values);
-    int64_t *items = hn_need(recipe->count, sizeof *items);
+    struct hn_value *values HN_FREED = hn_need(config->plan->problem_count, sizeof *values);
+    int64_t *items HN_FREED = hn_need(recipe->count, sizeof *items);
     for (size_t i = 0; i < config->plan->problem_count; i++)
         values[i] = *hn_bindings_get(&config->problems[problem], config->plan->problem[i]);
     for (size_t i = 0; i < recipe->count && !hn_failed(err); i++) {
@@ -395,8 +394,6 @@ static void add_values(struct hn_config *config, size_t problem,
         add_steps(parameter, items, err);
     for (size_t i = 0; recipe->kind == HN_CONFIG_LIST && i < recipe->count; i++)
         add_value(parameter, items[i], err);
-    free(items);
-    free(values);
 }
 
 /* One problem's values keep their order; those of several are sorted. */

@@ -50,7 +50,7 @@ static bool is_of_family(const struct hn_family *family, const struct hn_value *
 static void fail_value(const struct hn_family_value *value, const struct hn_value *given,
                        struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&text, "found %s=", value->name);
     hn_value_append(&text, given);
     if (value->kind == HN_FAMILY_RANGE)
@@ -62,7 +62,6 @@ static void fail_value(const struct hn_family_value *value, const struct hn_valu
     hn_values_append(&text, value->values, value->count);
     hn_fail(err, HN_ECONFIG, "%s, as the family says; widen that, or leave it out",
             (const char *)hn_needed(text.data));
-    hn_text_finish(&text);
 }
 
 bool hn_family_has(const struct hn_family *family, const struct hn_bindings *problem,
@@ -374,10 +373,9 @@ static void keep_size(struct size_list *list, const struct hn_bindings *size, do
                       struct hn_error *err)
 {
     struct hn_family *family = list->family;
-    char *text = hn_needed(hn_bindings_text(size));
+    char *text HN_FREED = hn_needed(hn_bindings_text(size));
     struct hn_hash hash = hn_hash_string(text);
     uint32_t number = hn_keys_find(&list->seen, hash.hex);
-    free(text);
     if (number != HN_NO_KEY) {
         family->weights[number] += weight;
     } else if (family->size_count == HN_FAMILY_SIZES_MOST) {
@@ -396,7 +394,7 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
     const struct hn_family *family = list->family;
     const struct hn_value *weight = hn_bindings_get(given, "weight");
     double times = weight == NULL ? 1 : hn_value_number(weight);
-    struct hn_bindings size = {0};
+    struct hn_bindings size HN_ENDED_BY(hn_bindings_finish) = {0};
     for (size_t i = 0; i < given->count && !hn_failed(err); i++) {
         bool known = strcmp(given->names[i], "weight") == 0;
         for (size_t v = 0; v < family->value_count && !known; v++)
@@ -417,12 +415,11 @@ static void add_size(struct size_list *list, const struct hn_bindings *given, st
     }
     if (!hn_failed(err) && hn_family_has(family, &size, err))
         keep_size(list, &size, times, err);
-    hn_bindings_finish(&size);
 }
 
 static void read_size(struct hn_reader *reader, const struct hn_yaml *node, struct size_list *list)
 {
-    struct hn_bindings given = {0};
+    struct hn_bindings given HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_error reason = {0};
     const struct hn_yaml *child = hn_config_pairs(reader, node, "a mapping of names to values");
     for (; child != NULL && !hn_failed(reader->err); child = child->next) {
@@ -433,7 +430,6 @@ static void read_size(struct hn_reader *reader, const struct hn_yaml *node, stru
     if (!hn_failed(reader->err))
         add_size(list, &given, &reason);
     hn_config_take(reader, node, NULL, &reason);
-    hn_bindings_finish(&given);
 }
 
 /* "M=16,N=4096" of the words of a line: as they are, or values below the names of a header. */
@@ -456,16 +452,13 @@ static void join_words(char *line, char *header, struct hn_text *joined, struct 
 
 static void add_line(struct size_list *list, char *line, const char *header, struct hn_error *err)
 {
-    struct hn_bindings given = {0};
-    struct hn_text joined = {0};
-    char *names = hn_need_copy(header);
+    struct hn_bindings given HN_ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_text joined HN_ENDED_BY(hn_text_finish) = {0};
+    char *names HN_FREED = hn_need_copy(header);
     join_words(line, names, &joined, err);
     if (!hn_failed(err) && joined.length > 0 &&
         hn_bindings_parse(joined.data, &given, err) == HN_OK)
         add_size(list, &given, err);
-    hn_bindings_finish(&given);
-    free(names);
-    hn_text_finish(&joined);
 }
 
 /* A first line without '=' is the header of a table. */
@@ -493,7 +486,7 @@ static void read_lines(struct hn_reader *reader, const struct hn_yaml *node, cha
 static void read_file(struct hn_reader *reader, const struct hn_yaml *node, struct size_list *list)
 {
     struct hn_error reason = {0};
-    char *path = NULL, *text = NULL;
+    char *path HN_FREED = NULL, *text HN_FREED = NULL;
     hn_config_read_path(reader, node, "the path of a file, one size a line", &path);
     if (path != NULL)
         hn_file_read(path, FILE_MOST, &text, NULL, &reason);
@@ -502,8 +495,6 @@ static void read_file(struct hn_reader *reader, const struct hn_yaml *node, stru
     if (list->family->size_count == 0)
         hn_config_fail(reader, node, "%s has no size, expected lines as \"M=16 N=4096\"",
                        node->text);
-    free(text);
-    free(path);
 }
 
 static void read_sizes(struct hn_reader *reader, const struct hn_yaml *node,

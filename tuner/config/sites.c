@@ -57,7 +57,7 @@ static void fail_number(const char *key, const char *found, struct hn_error *err
 static void read_local(const char *text, struct hn_sites *sites, struct hn_error *err)
 {
     int gpus = ALL, compile = ALL;
-    char *rest = NULL, *copy = hn_need_copy(text);
+    char *rest = NULL, *copy HN_FREED = hn_need_copy(text);
     for (char *word = strtok_r(copy, " ,", &rest); word != NULL && !hn_failed(err);
          word = strtok_r(NULL, " ,", &rest)) {
         char *equals = strchr(word, '=');
@@ -69,7 +69,6 @@ static void read_local(const char *text, struct hn_sites *sites, struct hn_error
         else if (!read_number(equals + 1, of_gpus ? &gpus : &compile))
             fail_number(of_gpus ? "gpus" : "compile", equals + 1, err);
     }
-    free(copy);
     add(sites, "", NULL, gpus, compile, err);
 }
 
@@ -91,14 +90,13 @@ static void read_slurm(struct hn_sites *sites, struct hn_error *err)
                 "--workers slurm: there is no SLURM_JOB_ID with SLURM_JOB_NUM_NODES in the "
                 "environment; start hone by salloc or sbatch, or name the hosts in a file");
     for (int i = 0; i < nodes && !hn_failed(err); i++) {
-        struct hn_text run = {0};
+        struct hn_text run HN_ENDED_BY(hn_text_finish) = {0};
         hn_text_printf(&run, "srun --overlap --nodes=1 --ntasks=1 --relative=%d --unbuffered", i);
         if (gpus > 0)
             hn_text_printf(&run, " --gpus-per-node=%d", gpus);
         if (cores > 0)
             hn_text_printf(&run, " --cpus-per-task=%d", cores);
         add(sites, hn_needed(run.data), NULL, ALL, ALL, err);
-        hn_text_finish(&run);
     }
 }
 
@@ -133,13 +131,12 @@ static void read_host_line(char *line, struct hn_sites *sites, struct hn_error *
 
 static void read_host_file(const char *path, struct hn_sites *sites, struct hn_error *err)
 {
-    char *text = NULL, *rest = NULL;
+    char *text HN_FREED = NULL, *rest = NULL;
     if (hn_file_read(path, 1u << 20, &text, NULL, err) != HN_OK)
         return;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL && !hn_failed(err);
          line = strtok_r(NULL, "\n", &rest))
         read_host_line(line, sites, err);
-    free(text);
     if (sites->count == 0 && !hn_failed(err))
         hn_fail(err, HN_ECONFIG, "%s names no host", path);
 }
@@ -183,7 +180,7 @@ static void read_entry(struct hn_reader *reader, const struct hn_yaml *entry,
 static void read_file(const char *path, struct hn_sites *sites, struct hn_error *err)
 {
     struct hn_yaml *root = NULL;
-    struct hn_blocks blocks = {0};
+    struct hn_blocks blocks HN_ENDED_BY(hn_blocks_finish) = {0};
     if (hn_yaml_load(path, &blocks, &root, err) != HN_OK)
         return;
     struct hn_reader reader = {.path = path, .root = root, .err = err};
@@ -194,7 +191,6 @@ static void read_file(const char *path, struct hn_sites *sites, struct hn_error 
     hn_config_expect(&reader, entry != NULL, list, "a host at least");
     for (; entry != NULL; entry = entry->next)
         read_entry(&reader, entry, sites);
-    hn_blocks_finish(&blocks);
 }
 
 enum hn_status hn_sites_read(const char *text, bool install, bool compiles_here,

@@ -249,7 +249,7 @@ static struct hn_yaml *parse_stream(struct loader *loader)
 enum hn_status hn_yaml_load(const char *path, struct hn_blocks *blocks, struct hn_yaml **root,
                             struct hn_error *err)
 {
-    char *data = NULL;
+    char *data HN_FREED = NULL;
     size_t size = 0;
     struct loader loader = {.path = path, .blocks = blocks, .err = err};
     if (hn_file_read(path, FILE_BYTES, &data, &size, err) != HN_OK)
@@ -264,7 +264,6 @@ enum hn_status hn_yaml_load(const char *path, struct hn_blocks *blocks, struct h
     if (tree == NULL && !hn_failed(err))
         hn_fail(err, HN_ECONFIG, "%s:1:1: the file is empty", path);
     yaml_parser_delete(&loader.parser);
-    free(data);
     if (!hn_failed(err))
         *root = tree;
     else

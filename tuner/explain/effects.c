@@ -451,7 +451,7 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
     size_t count = cells.rows * cells.columns;
     if (count > MOST_CELLS)
         return;
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     cells.means = hn_need_block(&memory, count, sizeof *cells.means);
     cells.weights = hn_need_block(&memory, count, sizeof *cells.weights);
     cells.row_terms = hn_need_block(&memory, cells.rows, sizeof *cells.row_terms);
@@ -465,7 +465,6 @@ static void find_pair(const struct sample *sample, struct hn_interaction *pair)
     for (size_t c = 0; c < count; c++)
         cells.means[c] /= fmax(cells.weights[c], 1);
     pair->share = judge_cells(sample, &cells);
-    hn_blocks_finish(&memory);
 }
 
 /* Beyond so many valid points they are drawn. */

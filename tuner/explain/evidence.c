@@ -146,8 +146,8 @@ static void find_value(const struct hn_evidence *evidence, const struct hn_ranke
                        size_t best, size_t parameter, json_t *found)
 {
     size_t values = hn_space_parameter(evidence->space, parameter)->count;
-    size_t *among_best = hn_need(values, sizeof *among_best);
-    size_t *among_all = hn_need(values, sizeof *among_all);
+    size_t *among_best HN_FREED = hn_need(values, sizeof *among_best);
+    size_t *among_all HN_FREED = hn_need(values, sizeof *among_all);
     for (size_t i = 0; i < best; i++)
         among_best[hn_evidence_choice(evidence, ranked[i].place)[parameter]]++;
     for (size_t i = 0; i < evidence->count; i++)
@@ -166,14 +166,12 @@ static void find_value(const struct hn_evidence *evidence, const struct hn_ranke
                       "among_best", (json_int_t)among_best[v], "among_all",
                       (json_int_t)among_all[v], "chance", chance));
     }
-    free(among_best);
-    free(among_all);
 }
 
 json_t *hn_common_find(const struct hn_evidence *evidence)
 {
     size_t count = 0;
-    struct hn_ranked *ranked = hn_need(evidence->count, sizeof *ranked);
+    struct hn_ranked *ranked HN_FREED = hn_need(evidence->count, sizeof *ranked);
     size_t best = (size_t)ceil((double)evidence->count * best_part);
     double ratio = NAN;
     json_t *values = json_array();
@@ -190,7 +188,6 @@ json_t *hn_common_find(const struct hn_evidence *evidence)
         ratio = hn_evidence_ratio(evidence, ranked[best - 1].key, ranked[0].key);
     for (size_t p = 0; best > 0 && p < evidence->parameters; p++)
         find_value(evidence, ranked, best, p, values);
-    free(ranked);
     return json_pack("{sI sI so so}", "best", (json_int_t)best, "all", (json_int_t)evidence->count,
                      "ratio", hn_render_number(ratio), "values", values);
 }

@@ -314,7 +314,7 @@ static const char *find_limiter(const struct residency *residency,
 static json_t *launch_to_json(const struct hn_task *task, const struct hn_device *device,
                               const struct hn_record *record)
 {
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     struct residency residency = {.device = device, .carveout = HN_NO_CARVEOUT};
     const struct hn_resources *resources = &record->resources;
     json_t *json = json_null();
@@ -346,7 +346,6 @@ static json_t *launch_to_json(const struct hn_task *task, const struct hn_device
                          find_limiter(&residency, resources, occupancy), "resident_blocks",
                          (json_int_t)resident);
     }
-    hn_launch_finish(&launch);
     return json;
 }
 
@@ -380,14 +379,13 @@ static json_t *bounds_to_json(const struct explanation *explanation)
         known(resources->known, resources->spill_load_bytes));
     /* A pipeline's parts tell more than its metrics, where there are any. */
     if (best != &none && pipeline && (roof.bytes != 0 || roof.flops != 0)) {
-        json_t *record = hn_needed(hn_record_to_json(best));
+        json_auto_t *record = hn_needed(hn_record_to_json(best));
         hn_staging_add_json(record);
         json_t *staging = json_object_get(record, "staging");
         json_object_set_new(json, "staging", staging != NULL ? json_incref(staging) : json_true());
         json_object_set_new(json, "timing",
                             json_pack("{sf sf}", "median_us", best->timing.median_us, "host_us",
                                       best->timing.host_us));
-        json_decref(record);
     }
     return hn_needed(json);
 }
@@ -513,7 +511,7 @@ static void add_waves(const struct explanation *of, const json_t *launch, json_t
 static void add_promise(const struct explanation *of, json_t *facts)
 {
     const struct hn_effects *effects = &of->effects;
-    struct hn_bindings point;
+    struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
     if (!effects->known || effects->unmeasured == 0 || !of->evidence.logarithmic)
         return;
     hn_space_bindings(of->evidence.space, effects->promising, &point);
@@ -522,7 +520,6 @@ static void add_promise(const struct explanation *of, json_t *facts)
                         json_sprintf(effects->sampled ? "%zu valid points drawn at random"
                                                       : "the %zu points that were not looked at",
                                      effects->unmeasured));
-    hn_bindings_finish(&point);
 }
 
 static void add_idle(const struct explanation *of, json_t *facts)
@@ -607,11 +604,10 @@ static json_t *advise(const struct explanation *explanation, const json_t *docum
         for (size_t k = 0; k < count && k < most; k++) {
             const struct hn_render_place place = {
                 .document = facts, .item = row->each == NULL ? facts : json_array_get(items, k)};
-            struct hn_text text = {0};
+            struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
             if (hn_render_at(&text, &place, row->line))
                 json_array_append_new(
                     advice, json_pack("{ss so}", "kind", row->kind, "text", hn_render_text(&text)));
-            hn_text_finish(&text);
         }
     }
     json_decref(facts);

@@ -149,7 +149,7 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
     export->result_count = kept;
     if (hn_failed(err) || kept > 0)
         return;
-    struct hn_text found = {0};
+    struct hn_text found HN_ENDED_BY(hn_text_finish) = {0};
     hn_bindings_append(&found, &first->identity.problem);
     hn_text_append(&found, found.length > 0 ? ": " : "");
     hn_bindings_append(&found, &first->best.point);
@@ -157,7 +157,6 @@ static void drop_incompatible(struct hn_export *export, struct hn_error *err)
             "nothing of '%s' was tuned with the parameters and problem values of its config; found "
             "%s",
             export->kernel, found.data);
-    hn_text_finish(&found);
 }
 
 /* Types of arguments may follow from words of the problem: each configuration has a plan with its
@@ -191,13 +190,12 @@ static const char *find_signature(const struct hn_export *export, const struct h
     for (size_t i = 0; i < export->result_count; i++)
         if (same_words(problem, &export->results[i]->identity.problem))
             return export->results[i]->identity.signature;
-    char *text = hn_needed(hn_bindings_text(problem));
+    char *text HN_FREED = hn_needed(hn_bindings_text(problem));
     hn_fail(err, HN_ENOTFOUND,
             "no result of '%s' says of which types its arguments are at %s, which the family's "
             "rule serves; expected one that was tuned with these words: name the config with "
             "--config, or leave the rule out with --no-family",
             export->kernel, text);
-    free(text);
     return NULL;
 }
 
@@ -231,14 +229,12 @@ static struct hn_plan *make_plan(const struct hn_export *export, const char *sig
                                  struct hn_error *err)
 {
     struct hn_plan *plan = NULL;
-    char *common = hn_needed(hn_plan_signature(export->plan));
+    char *common HN_FREED = hn_needed(hn_plan_signature(export->plan));
     if (strcmp(common, signature) != 0) {
-        json_t *json = hn_needed(hn_plan_to_json(export->plan));
+        json_auto_t *json = hn_needed(hn_plan_to_json(export->plan));
         if (set_types(export->plan, signature, json_object_get(json, "arguments")))
             hn_plan_from_json(json, &plan, err);
-        json_decref(json);
     }
-    free(common);
     return plan;
 }
 
@@ -296,18 +292,16 @@ void hn_export_need_one_type(const struct hn_export *export, const struct hn_arg
                              struct hn_error *err)
 {
     for (size_t i = 1; i < export->body_count && !hn_failed(err); i++) {
-        struct hn_text types = {0};
+        struct hn_text types HN_ENDED_BY(hn_text_finish) = {0};
         if (same_type(argument_of(export, i, argument), argument_of(export, 0, argument)))
             continue;
         hn_export_append_types(export, argument, &types);
-        char *problem = hn_needed(hn_bindings_text(&export->configs[i]->identity.problem));
+        char *problem HN_FREED = hn_needed(hn_bindings_text(&export->configs[i]->identity.problem));
         hn_fail(err, HN_ECONFIG,
                 "argument '%s' of '%s' is %s, by the problem (%s is of another type than "
                 "the first); a header passes numbers of one type, expected problems of "
                 "one: choose them with -p, into a header for each type",
                 argument->name, export->kernel, types.data, problem);
-        free(problem);
-        hn_text_finish(&types);
     }
 }
 
@@ -318,7 +312,7 @@ void hn_export_need_one_type(const struct hn_export *export, const struct hn_arg
 static bool choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tuned *tuned,
                       struct hn_error *err)
 {
-    struct hn_records records;
+    struct hn_records records HN_ENDED_BY(hn_records_free) = {0};
     size_t least = 0;
     if (hn_failed(err) || hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated,
                                         &records, err) != HN_OK)
@@ -331,7 +325,6 @@ static bool choose_by(struct hn_store *store, enum hn_front_by by, struct hn_tun
         hn_record_finish(&tuned->best);
         hn_record_copy(&tuned->best, &records.items[least], err);
     }
-    hn_records_free(&records);
     return found;
 }
 
@@ -495,16 +488,16 @@ static void add_result(struct hn_export *export, enum hn_front_by by, const stru
 static void collect(struct hn_export *export, const struct hn_export_request *request,
                     struct hn_error *err)
 {
-    struct hn_text problems = {0};
+    struct hn_text problems HN_ENDED_BY(hn_text_finish) = {0};
     if (hn_failed(err))
         return;
     export->results = hn_need_block(&export->memory, export->all.count, sizeof *export->results);
     for (size_t i = 0; i < export->all.count; i++) {
         const struct hn_tuned *tuned = &export->all.items[i];
         /* A problem that has the asked values stays what it is with them. */
-        struct hn_bindings with = hn_need_bindings(&tuned->identity.problem, request->problem);
+        struct hn_bindings with HN_ENDED_BY(hn_bindings_finish) =
+            hn_need_bindings(&tuned->identity.problem, request->problem);
         bool matches = hn_bindings_equal(&with, &tuned->identity.problem);
-        hn_bindings_finish(&with);
         if (tuned->best.outcome == HN_OUTCOME_OK && matches &&
             (request->regime == NULL || strcmp(request->regime, tuned->identity.regime) == 0))
             add_result(export, request->by, tuned);
@@ -515,7 +508,6 @@ static void collect(struct hn_export *export, const struct hn_export_request *re
     if (export->result_count == 0)
         hn_fail(err, HN_ENOTFOUND, "'%s' was not tuned for that problem%s; cached are: %s",
                 request->kernel, request->regime != NULL ? " in that regime" : "", problems.data);
-    hn_text_finish(&problems);
 }
 
 /* The devices among the results, each once, as "NVIDIA A100, NVIDIA H200". */
@@ -554,7 +546,7 @@ static size_t find_device_name(const struct hn_export *export, const char *name)
 static size_t choose(const struct hn_export *export, const struct hn_export_request *request,
                      struct hn_error *err)
 {
-    struct hn_text devices = {0};
+    struct hn_text devices HN_ENDED_BY(hn_text_finish) = {0};
     size_t count = list_devices(export, &devices), chosen = export->result_count;
     if (request->device_name != NULL)
         chosen = find_device_name(export, request->device_name);
@@ -574,7 +566,6 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
     else if (chosen == export->result_count && count > 1)
         hn_fail(err, HN_EUSAGE, "'%s' was tuned on %zu devices: %s; choose one with --device-name",
                 request->kernel, count, devices.data);
-    hn_text_finish(&devices);
     return chosen == export->result_count ? 0 : chosen;
 }
 
@@ -584,7 +575,7 @@ static void mark_older(struct hn_export *export, const struct hn_export_request 
                        struct hn_error *err)
 {
     const struct hn_tuned *newest = NULL;
-    struct hn_stored_plan latest = {.json = NULL};
+    struct hn_stored_plan latest HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     if (export->store != NULL)
         hn_config_mark_changed(export->store, &export->all);
     for (size_t i = 0; i < export->result_count; i++) {
@@ -597,7 +588,7 @@ static void mark_older(struct hn_export *export, const struct hn_export_request 
         get_plan(export, request, &newest->version, &latest, err);
     HN_EACH(tuned, export->all) {
         const struct hn_version *version = &tuned->version;
-        struct hn_stored_plan own = {.json = NULL};
+        struct hn_stored_plan own HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
         if (newest == NULL || !hn_version_knows_template(version))
             continue;
         if (strcmp(version->plan_hash, newest->version.plan_hash) != 0)
@@ -606,9 +597,7 @@ static void mark_older(struct hn_export *export, const struct hn_export_request 
                         strcmp(version->options_hash, newest->version.options_hash) != 0 ||
                         (own.json != NULL && latest.json != NULL &&
                          !hn_config_is_plan(own.json, latest.json, "type"));
-        hn_stored_plan_free(&own);
     }
-    hn_stored_plan_free(&latest);
 }
 
 /* The chosen device's results first, stale ones last of these: all take the first one's plan. */
@@ -632,7 +621,7 @@ static void order(struct hn_export *export, size_t chosen)
 static char *make_key(struct hn_export *export, const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_text key = {0};
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     const struct hn_bindings *problem = &tuned->identity.problem;
     if (hn_failed(err) || hn_export_make_source(export, tuned, &source, err) != HN_OK)
         return NULL;
@@ -646,7 +635,6 @@ static char *make_key(struct hn_export *export, const struct hn_tuned *tuned, st
     }
     for (size_t i = 0; i < source.option_count; i++)
         hn_text_printf(&key, " %s", source.options[i]);
-    hn_source_finish(&source);
     return hn_need_kept(&export->memory, hn_text_take(&key));
 }
 
@@ -778,8 +766,8 @@ static enum hn_status write_cubin(const struct hn_export *export, struct hn_text
                                   struct hn_error *err)
 {
     const struct hn_tuned *tuned = export->configs[0];
-    void *cubin = NULL;
-    char *entry = NULL;
+    void *cubin HN_FREED = NULL;
+    char *entry HN_FREED = NULL;
     size_t size = 0;
     if (export->store == NULL)
         return hn_fail(
@@ -791,8 +779,6 @@ static enum hn_status write_cubin(const struct hn_export *export, struct hn_text
         return err->status;
     hn_text_append_bytes(text, cubin, size);
     fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
-    free(entry);
-    free(cubin);
     return HN_OK;
 }
 

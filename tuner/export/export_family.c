@@ -183,7 +183,7 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
     const struct hn_plan *plan = out->writer->export->plan;
     const struct hn_bindings *point = &out->rule->configurations[configuration];
     struct hn_c_slot *slots = hn_need_block(&out->writer->memory, plan->name_count, sizeof *slots);
-    struct hn_launch_program program;
+    struct hn_launch_program program HN_ENDED_BY(hn_launch_program_finish) = {0};
     struct hn_text text = {0};
     for (size_t i = 0; i < plan->name_count; i++)
         for (size_t v = 0; v < out->rule->value_count; v++)
@@ -196,14 +196,14 @@ static void write_usable(struct hn_export_rule *out, size_t configuration,
     hn_text_append(&text, "    }\n");
     const char *written = hn_need_kept(&out->writer->memory, hn_text_take(&text));
     out->usable[configuration] = known ? written : "";
-    hn_launch_program_finish(&program);
 }
 
 static void write_all_usable(struct hn_export_writer *writer)
 {
     struct hn_export_rule *out = writer->rule;
     const struct hn_export_family *family = writer->export->family;
-    struct hn_bindings low = {0}, high = {0};
+    struct hn_bindings low HN_ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_bindings high HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_device device;
     char name[16];
     bool alike = true; /* their words do not differ */
@@ -216,8 +216,6 @@ static void write_all_usable(struct hn_export_writer *writer)
         hn_device_for_architecture(name, &device, NULL) == HN_OK)
         for (size_t i = 0; i < out->rule->configuration_count; i++)
             write_usable(out, i, &device, &low, &high);
-    hn_bindings_finish(&low);
-    hn_bindings_finish(&high);
     hn_export_append_switch("configuration", out->usable, out->rule->configuration_count,
                             writer->text);
 }
@@ -240,7 +238,7 @@ static void write_cost(struct hn_export_rule *out, size_t configuration,
     memcpy(slots, out->slots, rule->value_count * sizeof *slots);
     for (size_t i = 0; i < point->count; i++)
         slots[rule->value_count + i] = (struct hn_c_slot){.constant = &point->values[i]};
-    struct hn_text code = {0};
+    struct hn_text code HN_ENDED_BY(hn_text_finish) = {0};
     bool written = program != NULL &&
                    hn_rule_program_append_cost(program, configuration, slots, prefix, &code);
     if (!written) {
@@ -251,7 +249,6 @@ static void write_cost(struct hn_export_rule *out, size_t configuration,
         hn_text_append(&code, ");\n");
     }
     hn_text_append(text, written ? code.data : "        cost = 0;\n");
-    hn_text_finish(&code);
     hn_text_append(text, "    }\n");
 }
 

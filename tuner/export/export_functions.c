@@ -145,7 +145,7 @@ static const char *make_body(const struct cases *cases, unsigned on, size_t numb
 
 void hn_export_append_wrapped(struct hn_text *text, const char *line_break, const char *format, ...)
 {
-    struct hn_text piece = {0};
+    struct hn_text piece HN_ENDED_BY(hn_text_finish) = {0};
     size_t column = 0;
     va_list arguments;
     va_start(arguments, format);
@@ -159,13 +159,12 @@ void hn_export_append_wrapped(struct hn_text *text, const char *line_break, cons
         hn_text_append(text, line_break);
     }
     hn_text_append(text, piece.data == NULL ? "" : piece.data);
-    hn_text_finish(&piece);
 }
 
 /* "    case 0: case 3:", then the body, on the same line where it is short. */
 static void append_case(const char **bodies, size_t count, size_t first, struct hn_text *text)
 {
-    struct hn_text labels = {0};
+    struct hn_text labels HN_ENDED_BY(hn_text_finish) = {0};
     const char *body = bodies[first];
     for (size_t i = first; i < count; i++)
         if (strcmp(bodies[i], body) == 0)
@@ -174,7 +173,6 @@ static void append_case(const char **bodies, size_t count, size_t first, struct 
     size_t length = strcspn(start, "\n");
     bool one_line = start[length + 1] == '\0' && labels.length + length + 9 <= LINE_MOST;
     hn_text_append(text, labels.data);
-    hn_text_finish(&labels);
     if (one_line)
         hn_text_printf(text, " %.*s break;\n", (int)length, start);
     else
@@ -220,7 +218,7 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, list_case
 {
     const char *lower = writer->export->lower;
     struct cases cases = list_cases(writer, steps, list);
-    struct hn_text body = {0};
+    struct hn_text body HN_ENDED_BY(hn_text_finish) = {0};
     if (!hn_failed(writer->err)) {
         hn_text_append(&body, make_body(&cases, ON_NOTHING, 0));
         for (unsigned on = ON_CONFIG; on <= ON_BOTH; on++)
@@ -230,7 +228,6 @@ static void write_cases(struct hn_export_writer *writer, size_t steps, list_case
         hn_text_printf(writer->text, "    struct %s_sizes size = %s_size(config, problem);\n",
                        lower, lower);
     hn_text_append(writer->text, body.length > 0 ? body.data : "");
-    hn_text_finish(&body);
 }
 
 /* The functions of a problem: sizes of arguments, launches of steps, and whether a configuration

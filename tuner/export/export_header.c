@@ -18,7 +18,7 @@ static json_t *take_definitions(struct hn_text *text)
 {
     static const char start[] = "#define ";
     json_t *names = json_object();
-    char *lines = hn_needed(hn_text_take(text)), *rest = lines;
+    char *lines HN_FREED = hn_needed(hn_text_take(text)), *rest = lines;
     for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
         if (strncmp(line, start, strlen(start)) != 0)
             continue;
@@ -27,7 +27,6 @@ static json_t *take_definitions(struct hn_text *text)
             *value++ = '\0';
         json_object_set_new(names, name, hn_string_to_json(value));
     }
-    free(lines);
     return names;
 }
 
@@ -105,11 +104,10 @@ static void append_problem_words(const struct hn_plan *plan, const json_t *prelu
     for (size_t i = 0; i < plan->problem_count; i++) {
         const struct hn_word_list *list = hn_plan_find_words(plan, plan->problem[i]);
         for (size_t word = 0; list != NULL && word < list->count; word++) {
-            struct hn_text name = {0};
+            struct hn_text name HN_ENDED_BY(hn_text_finish) = {0};
             hn_text_printf(&name, "%s_%s", list->name, list->words[word]);
             if (json_object_get(prelude, name.data) == NULL)
                 hn_text_printf(text, "#define %s %zu\n", name.data, word + 1);
-            hn_text_finish(&name);
         }
     }
 }
@@ -273,7 +271,7 @@ static json_t *applied_to_json(const struct hn_export_writer *writer)
 static json_t *results_to_json(const struct hn_export *export)
 {
     json_t *results = json_array();
-    size_t *order = hn_need(export->result_count, sizeof *order);
+    size_t *order HN_FREED = hn_need(export->result_count, sizeof *order);
     for (size_t i = 0; i < export->result_count; i++) {
         size_t place = i;
         for (; place > 0 &&
@@ -285,7 +283,6 @@ static json_t *results_to_json(const struct hn_export *export)
     for (size_t i = 0; i < export->result_count; i++)
         json_array_append_new(results, hn_export_row_to_json(export, export->results[order[i]],
                                                              export->config_of[order[i]]));
-    free(order);
     return results;
 }
 
@@ -299,7 +296,7 @@ static void append_kernel(const struct hn_export *export, const char *entry, str
     const struct hn_tuned *first = export->configs[0];
     while (*entry != '\0') {
         size_t length = hn_word_length(entry);
-        char *word = hn_needed(strndup(entry, length > 0 ? length : 1));
+        char *word HN_FREED = hn_needed(strndup(entry, length > 0 ? length : 1));
         /* Of parameters there are macros, and of problem values that the template sees. */
         const struct hn_value *value = hn_bindings_get(&first->identity.problem, word);
         bool macro =
@@ -308,7 +305,6 @@ static void append_kernel(const struct hn_export *export, const char *entry, str
         if (!plain && macro)
             hn_text_printf(text, "%s_", export->upper);
         hn_text_append(text, word);
-        free(word);
         entry += length > 0 ? length : 1;
     }
 }
@@ -529,7 +525,7 @@ static json_t *pipeline_to_json(struct hn_export_writer *writer, const json_t *o
 {
     const struct hn_plan *plan = writer->plan;
     const struct hn_tuned *tuned = writer->export->configs[0];
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     char cut[128];
     if (hn_failed(writer->err) || plan->pipeline == NULL ||
         hn_launch_make(plan, &tuned->identity.problem, &tuned->best.point, &launch, writer->err) !=
@@ -551,7 +547,6 @@ static json_t *pipeline_to_json(struct hn_export_writer *writer, const json_t *o
                   (json_int_t)flow->streams, "pieces", (json_int_t)flow->pieces, "breadth_first",
                   flow->order == HN_BREADTH_FIRST, "host_memory",
                   hn_host_memory_names[flow->host_memory])));
-    hn_launch_finish(&launch);
     return json;
 }
 
@@ -697,7 +692,7 @@ static bool write_list(const struct hn_export_writer *writer, const char *hole, 
              atoi(fields[BLANKS] + macro), "", *fields[BLANKS] == '*' ? " * " : "");
     json_array_foreach(items, i, item)
     {
-        struct hn_text piece = {0};
+        struct hn_text piece HN_ENDED_BY(hn_text_finish) = {0};
         hn_text_append(joins ? &piece : text, i > 0 ? fields[SEPARATOR] + joins : "");
         for (const char *c = fields[PIECE]; *c != '\0'; c++) {
             char name[64];
@@ -714,7 +709,6 @@ static bool write_list(const struct hn_export_writer *writer, const char *hole, 
             hn_export_append_wrapped(text, line_break, "%s", piece.data);
         else
             hn_text_append(text, piece.data);
-        hn_text_finish(&piece);
     }
     return json_array_size(items) > 0;
 }
@@ -759,9 +753,9 @@ static void write_line(struct hn_export_writer *writer, const json_t *item, cons
                                           .doubled = true,
                                           .part = write_part,
                                           .context = writer};
-    struct hn_text own = {0}, *text = writer->text;
+    struct hn_text own HN_ENDED_BY(hn_text_finish) = {0}, *text = writer->text;
     writer->item = item;
-    char *line = copy_line(writer->export, given, length);
+    char *line HN_FREED = copy_line(writer->export, given, length);
     if (strncmp(line, comment, strlen(comment)) == 0 && strstr(line, "{{") != NULL) {
         if (hn_render_at(&own, &place, line + strlen(comment)) && own.length > 0) {
             hn_text_append(&own, own.data[own.length - 1] == '\n' ? "" : "\n");
@@ -772,8 +766,6 @@ static void write_line(struct hn_export_writer *writer, const json_t *item, cons
                        find_part(line + 2, strlen(line) - 4) != NULL;
         hn_text_append(text, is_part ? "" : "\n");
     }
-    hn_text_finish(&own);
-    free(line);
 }
 
 /* Lines up to the end of a section, or of all. Returns what is behind it. */
@@ -861,7 +853,7 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
     hn_export_write(export, hn_export_header_skeleton, &filled, err);
-    char *header = hn_needed(hn_text_take(&filled));
+    char *header HN_FREED = hn_needed(hn_text_take(&filled));
     char *place = strstr(header, helpers_place);
     if (place != NULL) {
         hn_expression_append_c_helpers(place, export->lower, &helpers, &needs_math);
@@ -872,7 +864,6 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
         hn_text_finish(&helpers);
     }
     hn_text_append(text, place == NULL ? header : place + strlen(helpers_place));
-    free(header);
     return err->status;
 }
 

@@ -61,7 +61,7 @@ static bool read_image(const struct hn_export *export, struct hn_export_image *i
     struct hn_store *store = export->store;
     for (size_t i = 0; store != NULL && i < export->result_count && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = export->results[i];
-        char *entries = NULL;
+        char *entries HN_FREED = NULL;
         char capability[16], name[HN_ARCHITECTURE_SIZE];
         struct hn_error reason;
         snprintf(capability, sizeof capability, "%d", tuned->identity.device.capability);
@@ -76,7 +76,6 @@ static bool read_image(const struct hn_export *export, struct hn_export_image *i
             hn_image_set_entries(&item->image, entries, err);
         else if (status != HN_ENOTFOUND)
             *err = reason;
-        free(entries);
         if (status == HN_OK)
             return true;
     }
@@ -107,11 +106,11 @@ static void wait_for(struct hn_compile_pool *pool, const struct hn_export *expor
         item->image = image;
         if (image.outcome == HN_OUTCOME_OK)
             continue;
-        char *point = hn_needed(hn_bindings_text(&export->configs[item->config]->best.point));
+        char *point HN_FREED =
+            hn_needed(hn_bindings_text(&export->configs[item->config]->best.point));
         hn_fail(err, HN_ERUN, "'%s' does not compile for %s at %s: %s", export->kernel,
                 item->architecture, point,
                 image.message == NULL ? hn_outcome_names[image.outcome] : image.message);
-        free(point);
     }
 }
 
@@ -132,13 +131,12 @@ static void compile(const struct hn_export *export, struct hn_export_images *ima
     for (size_t i = 0; i < images->count; i++) {
         const struct hn_export_image *item = &images->items[i];
         const struct hn_tuned *tuned = export->configs[item->config];
-        struct hn_source source;
+        struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
         if (!item->missing || hn_failed(err) ||
             hn_source_make(export->plan, &template, &tuned->identity.problem, &tuned->best.point,
                            &source, err) != HN_OK)
             continue;
         hn_compile_pool_submit(pool, i, &source, item->architecture, err);
-        hn_source_finish(&source);
     }
     wait_for(pool, export, images, err);
     hn_compile_pool_destroy(pool);

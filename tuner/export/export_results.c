@@ -80,9 +80,8 @@ static enum hn_status write_json(const struct hn_export *export, struct hn_text 
     json_t *json =
         hn_needed(json_pack("{s:i, s:s, s:o}", "hone_export", EXPORT_VERSION, "kernel",
                             export->kernel, "configurations", results_to_json(export, err)));
-    char *dump = hn_needed(hn_json_text(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
+    char *dump HN_FREED = hn_needed(hn_json_text(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER));
     hn_text_printf(text, "%s\n", dump);
-    free(dump);
     return err->status;
 }
 
@@ -119,15 +118,14 @@ static const json_t *find_value(const json_t *result, char *name)
 
 static void append_value(struct filling *filling, const char *name, size_t length)
 {
-    char *key = hn_needed(strndup(name, length));
+    char *key HN_FREED = hn_needed(strndup(name, length));
     const json_t *value = find_value(filling->result, key);
-    free(key);
     if (json_is_string(value))
         hn_text_append(filling->text, json_string_value(value));
     else if (value != NULL && !json_is_object(value)) {
-        char *text = hn_needed(json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)));
+        char *text HN_FREED =
+            hn_needed(json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)));
         hn_text_append(filling->text, text);
-        free(text);
     } else
         hn_fail(filling->err, HN_ECONFIG,
                 "%s:%zu: found '@{%.*s}', expected a parameter, a problem value, or a value of "
@@ -183,11 +181,10 @@ static enum hn_status write_rows(const struct hn_export *export, struct hn_text 
     struct filling filling = {.export = export, .path = export->rows, .text = text, .err = err};
     char *rows = NULL;
     hn_error_init(err);
-    json_t *results = results_to_json(export, err);
+    json_auto_t *results = results_to_json(export, err);
     if (!hn_failed(err) && hn_file_read(export->rows, TEXT_MOST, &rows, NULL, err) == HN_OK)
         fill(&filling, rows, results);
     free(rows);
-    json_decref(results);
     return err->status;
 }
 

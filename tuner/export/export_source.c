@@ -70,7 +70,7 @@ static void append_head(const struct hn_export *export, struct hn_text *text, st
     char capability[16], architecture[HN_ARCHITECTURE_SIZE];
     if (hn_failed(err))
         return;
-    json_t *json = hn_export_tuned_to_json(export, err);
+    json_auto_t *json = hn_export_tuned_to_json(export, err);
     snprintf(capability, sizeof capability, "%d", export->configs[0]->identity.device.capability);
     hn_architecture_name(capability, export->plan->arch_specific, architecture);
     json_object_set_new(json, "architecture", json_string(architecture));
@@ -83,7 +83,6 @@ static void append_head(const struct hn_export *export, struct hn_text *text, st
                          "{timing.median_us:.6g} us[ (simulated){?simulated}], {time:date} "
                          "({origin:origin})\n// nvcc -arch={architecture}");
     hn_render_line(text, json, "[ {options:words}][; launch {entries}]\n");
-    json_decref(json);
 }
 
 static enum hn_status write_source(const struct hn_export *export, struct hn_text *text,
@@ -96,10 +95,9 @@ static enum hn_status write_source(const struct hn_export *export, struct hn_tex
     append_head(export, text, err);
     hn_source_append_macros(export->plan, &tuned->identity.problem, &tuned->best.point, text, NULL,
                             err);
-    char *body = hn_source_body(export->plan, template, &tuned->best.point, err);
+    char *body HN_FREED = hn_source_body(export->plan, template, &tuned->best.point, err);
     if (!hn_failed(err))
         append_inlined(export, body, 0, text);
-    free(body);
     return err->status;
 }
 
@@ -128,7 +126,7 @@ static void append_marked(struct hn_text *text, char mark, const char *line, siz
 static void append_diff(struct hn_text *text, const char *was, const char *is)
 {
     enum { AROUND = 3 };
-    struct pair *pairs = NULL, pair;
+    struct pair *pairs HN_FREED = NULL, pair;
     size_t count = 0;
     while (hn_text_line(&was, &pair.was, &pair.was_length) &&
            hn_text_line(&is, &pair.is, &pair.is_length))
@@ -151,7 +149,6 @@ static void append_diff(struct hn_text *text, const char *was, const char *is)
         }
         i--;
     }
-    free(pairs);
 }
 
 static enum hn_status write_patch(const struct hn_export *export, struct hn_text *text,
@@ -166,7 +163,8 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
             "header defines; 'override' in its config names those that the source declares",
             export->kernel);
     const char *template = hn_export_template(export, err);
-    char *body = hn_source_body(export->plan, template, &export->configs[0]->best.point, err);
+    char *body HN_FREED =
+        hn_source_body(export->plan, template, &export->configs[0]->best.point, err);
     const char *path = basename(export->plan->template_path);
     const char *tab = strchr(path, ' ') != NULL ? "\t" : "";
     if (!hn_failed(err)) {
@@ -177,7 +175,6 @@ static enum hn_status write_patch(const struct hn_export *export, struct hn_text
             hn_text_printf(text, "--- a/%s%s\n+++ b/%s%s\n", path, tab, path, tab);
         append_diff(text, template, body);
     }
-    free(body);
     return err->status;
 }
 
