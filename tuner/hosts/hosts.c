@@ -300,7 +300,7 @@ static void start_launcher(struct hn_host *host, struct hn_error *err)
                                                             : own);
     if (!host->options.install)
         hn_text_printf(&text, " worker node%s", host->options.gpus < 0 ? " count" : "");
-    char *command = hn_needed(hn_text_take(&text));
+    char *command HN_FREED = hn_needed(hn_text_take(&text));
     while (made < 3 && pipe2(pipes[made], O_CLOEXEC) == 0)
         made++;
     hn_error_init(err);
@@ -313,7 +313,6 @@ static void start_launcher(struct hn_host *host, struct hn_error *err)
         if (failure != 0)
             hn_fail(err, HN_ERUN, "/bin/sh cannot be started: %s", strerror(failure));
     }
-    free(command);
     for (int i = 0; i < made; i++) {
         close(pipes[i][i > 0]);
         if (hn_failed(err))
@@ -353,7 +352,7 @@ static void send_program(struct hn_host *host)
 {
     static const char ready[] = "\n" INSTALL_READY "\n";
     struct hn_error err;
-    char *program;
+    char *program HN_FREED = NULL;
     size_t size;
     const struct hn_bytes *input = &host->link.input;
     if (!host->options.install || host->sent || hn_bytes_size(input) == 0 ||
@@ -365,7 +364,6 @@ static void send_program(struct hn_host *host)
         return;
     }
     hn_bytes_append(&host->link.output, program, size);
-    free(program);
 }
 
 static void launch(struct hn_host *host, double now_ms)

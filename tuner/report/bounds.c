@@ -252,12 +252,11 @@ __attribute__((format(printf, 5, 6))) static void find(const struct view *view, 
     va_start(arguments, format);
     hn_text_vprintf(&text, format, arguments);
     va_end(arguments);
-    char *found = hn_needed(hn_text_take(&text)), *counted = strchr(found, '\n');
+    char *found HN_FREED = hn_needed(hn_text_take(&text)), *counted = strchr(found, '\n');
     *counted++ = '\0';
     hn_render_insert(view->findings, "share", false,
                      json_pack("{ss sf ss ss ss}", "kind", kind, "share", share, "text", found,
                                "counted", counted, "remedy", remedy));
-    free(found);
 }
 
 /* The share of the sectors that nobody asked for. Without the bytes that threads ask for only what

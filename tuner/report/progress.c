@@ -262,11 +262,10 @@ static char *progress_clip(const char *text, size_t columns)
 static char *progress_line(const struct hn_progress *progress, const struct hn_session_state *state)
 {
     struct hn_text text = {0};
-    json_t *json = describe(&progress->view, state, false);
+    json_auto_t *json = describe(&progress->view, state, false);
     if (progress->board->most >= 2)
         hn_text_printf(&text, "%s: ", progress->label);
     hn_render_line(&text, json, whole_line);
-    json_decref(json);
     return hn_needed(hn_text_take(&text));
 }
 
@@ -321,19 +320,16 @@ static void make_lines(struct hn_progress *progress, const struct hn_session_sta
     size_t columns = size->ws_col > 1 ? size->ws_col - 1u : 1;
     forget_lines(progress);
     if (!block) {
-        char *line = progress_line(progress, state);
+        char *line HN_FREED = progress_line(progress, state);
         progress->lines[progress->line_count++] = progress_clip(line, columns);
-        free(line);
         return;
     }
-    json_t *json = describe(&progress->view, state, true);
+    json_auto_t *json = describe(&progress->view, state, true);
     for (size_t i = 0; i < HN_PROGRESS_LINES; i++) {
-        struct hn_text text = {0};
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
         if (hn_render_line(&text, json, block_lines[i]))
             progress->lines[progress->line_count++] = progress_clip(text.data, columns);
-        hn_text_finish(&text);
     }
-    json_decref(json);
 }
 
 static void add_line(struct hn_progress_board *board, const char *line, struct hn_text *text)
@@ -386,9 +382,8 @@ void hn_progress_show(void *watcher, const struct hn_session_state *state)
         make_lines(progress, state, &size);
         draw(board, &size);
     } else if (announces || state->elapsed_s - progress->printed_s >= log_interval_s) {
-        char *line = progress_line(progress, state);
+        char *line HN_FREED = progress_line(progress, state);
         fprintf(stderr, "%s\n", line);
-        free(line);
         progress->printed_s = state->elapsed_s;
     }
     progress->announced = progress->announced || announces;

@@ -74,10 +74,8 @@ void hn_render_insert(json_t *list, const char *key, bool rises, json_t *item)
 
 json_t *hn_render_text(struct hn_text *text)
 {
-    char *taken = hn_needed(hn_text_take(text));
-    json_t *json = taken[0] != '\0' ? hn_string_to_json(taken) : NULL;
-    free(taken);
-    return json;
+    char *taken HN_FREED = hn_needed(hn_text_take(text));
+    return taken[0] != '\0' ? hn_string_to_json(taken) : NULL;
 }
 
 json_t *hn_render_names(char *const *names, size_t count)
@@ -220,9 +218,8 @@ static void append_origin(struct hn_text *text, const json_t *json)
              json_string_value(json_object_get(json, "machine")));
     snprintf(origin.source, sizeof origin.source, "%s",
              json_string_value(json_object_get(json, "source")));
-    char *shown = hn_needed(hn_origin_text(&origin));
+    char *shown HN_FREED = hn_needed(hn_origin_text(&origin));
     hn_text_append(text, shown);
-    free(shown);
 }
 
 /* Units of a GPU that do something to speak of. */
@@ -488,9 +485,8 @@ static bool append_alternatives(struct hn_text *text, const struct hn_render_pla
     bool chosen = false;
     size_t mark = place->doubled ? 2 : 1;
     while (**line != '\0' && **line != ']') {
-        struct hn_text ignored = {0};
+        struct hn_text ignored HN_ENDED_BY(hn_text_finish) = {0};
         chosen = append_part(chosen ? &ignored : text, place, line, true) || chosen;
-        hn_text_finish(&ignored);
         *line += **line == '|' ? mark : 0;
     }
     *line += **line == ']' ? mark : 0;
@@ -510,11 +506,11 @@ bool hn_render_line(struct hn_text *text, const json_t *document, const char *li
 
 static void print_line(const struct hn_view *view, const struct hn_render_place *place, FILE *file)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     bool breaks = view->wraps || (file == stdout && isatty(STDOUT_FILENO) != 0);
     size_t columns = breaks ? hn_terminal_columns(file) : SIZE_MAX;
     if (hn_render_at(&text, place, view->line)) {
-        char *line = hn_needed(hn_text_take(&text));
+        char *line HN_FREED = hn_needed(hn_text_take(&text));
         for (char *at = line, *end; at != NULL;
              at = end != NULL && end[1] != '\0' ? end + 1 : NULL) {
             end = strchr(at, '\n');
@@ -526,9 +522,7 @@ static void print_line(const struct hn_view *view, const struct hn_render_place 
             else
                 fprintf(file, "%s\n", at);
         }
-        free(line);
     }
-    hn_text_finish(&text);
 }
 
 /* The headings, then the cells of each row. */
@@ -553,12 +547,11 @@ static void print_table(const struct hn_view *view, const json_t *document, FILE
                 place.star = star ? json_string_value(json_array_get(stars, s)) : NULL;
                 const char *heading = star ? place.star : column->heading;
                 (void)hn_render_at(&text, &place, heads ? heading : column->cell);
-                char *shown = hn_needed(hn_text_take(&text));
+                char *shown HN_FREED = hn_needed(hn_text_take(&text));
                 if (heads)
                     hn_table_column(table, star ? "=" : "", shown);
                 else
                     hn_table_cell(table, "%s", shown);
-                free(shown);
             }
         }
     }

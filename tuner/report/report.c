@@ -21,10 +21,9 @@ static json_t *bindings_to_json(const struct hn_bindings *bindings)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < bindings->count; i++) {
-        struct hn_text text = {0};
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
         hn_value_append(&text, &bindings->values[i]);
         json_object_set_new(object, bindings->names[i], hn_string_to_json(text.data));
-        hn_text_finish(&text);
     }
     return object;
 }
@@ -121,12 +120,12 @@ void hn_report_apply_config(struct hn_report_tuning *tuning, struct hn_store *st
                               &tuning->recording.version))
         json_object_set_new(tuning->shown, "stale", json_true());
     for (size_t i = 0; i < config->ladder_count && !has_ladder; i++) {
-        struct hn_bindings point = hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) =
+            hn_need_bindings(&config->plan->defaults, &config->ladder[i]);
         json_array_append_new(
             ladder,
             json_pack("{s:o, s:o}", "set", bindings_to_json(&config->ladder[i]), "record",
                       place_to_json(tuning, find_record(&tuning->recording.records, &point))));
-        hn_bindings_finish(&point);
     }
 }
 
@@ -135,7 +134,7 @@ void hn_report_apply_config(struct hn_report_tuning *tuning, struct hn_store *st
 static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
                        struct hn_error *err)
 {
-    struct hn_stored_plan stored = {.json = NULL};
+    struct hn_stored_plan stored HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_plan *plan = NULL;
     struct hn_config *config = NULL;
     struct hn_error ignored;
@@ -153,14 +152,13 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
         hn_config_destroy(config);
         hn_plan_destroy(plan);
     }
-    hn_stored_plan_free(&stored);
 }
 
 /* "16 configurations for M 1 to 4096; at 40 sizes …", of the rule of that kernel and device. */
 static void describe_family(struct hn_report_tuning *tuning, struct hn_store *store,
                             struct hn_error *err)
 {
-    struct hn_tuned_list rules;
+    struct hn_tuned_list rules HN_ENDED_BY(hn_tuned_list_free) = {0};
     const struct hn_identity *own = &tuning->recording.identity;
     if (hn_failed(err) ||
         hn_store_list(store, HN_STORE_RULES, own->kernel, NULL, &rules, err) != HN_OK)
@@ -179,14 +177,13 @@ static void describe_family(struct hn_report_tuning *tuning, struct hn_store *st
         json_object_set_new(tuning->shown, "family", hn_render_text(&text));
         break;
     }
-    hn_tuned_list_free(&rules);
 }
 
 void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const char *path,
                          const struct hn_tuned *tuned, struct hn_error *err)
 {
     struct hn_text source = {0};
-    struct hn_store_head head;
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {0};
     struct hn_error
         ignored; /* a base's sessions are not to be had: how they were asked for is not known */
     if (hn_failed(err))
@@ -195,9 +192,8 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     tuning->recording.version = tuned->version;
     hn_text_append(&source, path);
     if (hn_origin_is_foreign(&tuned->origin)) {
-        char *origin = hn_needed(hn_origin_text(&tuned->origin));
+        char *origin HN_FREED = hn_needed(hn_origin_text(&tuned->origin));
         hn_text_printf(&source, ", %s", origin);
-        free(origin);
     }
     tuning->source = hn_needed(hn_text_take(&source));
     if (hn_identity_copy(&tuning->recording.identity, &tuned->identity, err) != HN_OK ||
@@ -208,7 +204,6 @@ void hn_report_add_tuned(struct hn_report *report, struct hn_store *store, const
     json_object_update_new(tuning->shown, json_pack("{sb sb so}", "simulated", tuned->simulated,
                                                     "stale", tuned->stale, "command_line",
                                                     hn_string_to_json(head.command)));
-    hn_store_head_finish(&head);
     describe_family(tuning, store, err);
     /* In the order of their names, until a plan or config says another. */
     if (tuning->recording.records.count > 0) {
@@ -292,7 +287,7 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
                                         "final",   "resources", "timing",   "energy",
                                         "host",    "card",      "original", "ratio"};
     json_t *whole = hn_needed(hn_record_to_json(record)), *json = json_object();
-    struct hn_text conditions = {0};
+    struct hn_text conditions HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         (void)json_object_set(json, shown[i], json_object_get(whole, shown[i]));
     json_t *timing = json_object_get(json, "timing");
@@ -309,7 +304,6 @@ static json_t *record_to_json(const struct hn_record *record, double started, bo
                         record->time > 0 ? json_real(record->time - started) : json_null());
     hn_conditions_append(&conditions, &record->observed);
     json_object_set_new(json, "conditions", hn_string_to_json(conditions.data));
-    hn_text_finish(&conditions);
     json_decref(whole);
     return json;
 }
@@ -336,7 +330,7 @@ static void add_records(const struct hn_report_tuning *tuning, json_t *json)
 {
     const size_t count = tuning->recording.records.count;
     json_t *records = json_array(), *told = json_object();
-    bool *sampled = choose_sampled(tuning);
+    bool *sampled HN_FREED = choose_sampled(tuning);
     size_t room = MESSAGES_BYTES;
     double started = 0, ended = count > 0 ? record_at(tuning, count - 1)->time : 0;
     for (size_t i = 0; i < count && started <= 0; i++)
@@ -354,7 +348,6 @@ static void add_records(const struct hn_report_tuning *tuning, json_t *json)
         json, "parameters",
         hn_render_names(tuning->recording.parameters, tuning->recording.parameter_count));
     json_decref(told);
-    free(sampled);
 }
 
 /* Of the best, how its pipeline is set against its parts, and what the GPU counted; and the roofs,
@@ -369,12 +362,11 @@ static void add_best(const struct hn_report_tuning *tuning, json_t *json)
         json_object_set_new(roofs, "measured", json_integer((json_int_t)tuning->roofs.measured));
     if (tuning->best != SIZE_MAX) {
         const struct hn_record *best = &tuning->recording.records.items[tuning->best];
-        json_t *record = hn_bounds_to_json(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
+        json_auto_t *record = hn_bounds_to_json(best, tuning->has_roofs ? &tuning->roofs : NULL, 0);
         counted = json_incref(json_object_get(record, "counted"));
         staging = json_incref(json_object_get(record, "staging"));
         if (best->timing.host_us > 0)
             json_object_set_new(staging, "host_us", json_real(best->timing.host_us));
-        json_decref(record);
     }
     json_object_update_new(
         json, json_pack("{so so? so?}", "roofs", roofs, "staging", staging, "counted", counted));
@@ -437,16 +429,15 @@ enum hn_status hn_report_page(const struct hn_report *report, struct hn_text *pa
         "{s:i, s:s, s:I, s:i, s:o, s:o, s:o}", "format", 2, "hone", HONE_VERSION, "generated",
         (json_int_t)time(NULL), "protocol", HN_MEASURING_PROTOCOL, "outcomes", meanings, "tunings",
         tunings, "cache", hn_string_to_json(report->cache)));
-    char *json = hn_needed(hn_json_text(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
-    unsigned char *packed = NULL;
+    char *json HN_FREED =
+        hn_needed(hn_json_text(document, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)));
+    unsigned char *packed HN_FREED = NULL;
     size_t size = 0;
     enum hn_status status = hn_gzip_pack(json, strlen(json), &packed, &size, err);
-    free(json);
     if (status != HN_OK)
         return status;
     hn_text_append_bytes(page, hn_report_template, (size_t)(place - hn_report_template));
     append_base64(page, packed, size);
     hn_text_append(page, place + sizeof mark - 1);
-    free(packed);
     return HN_OK;
 }

@@ -193,7 +193,8 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const stru
     if (now == NULL || !hn_value_equal(now, values[0]) ||
         !edge_continue(values[0], values[1], values[2], &next))
         return NULL;
-    struct hn_bindings beside = hn_need_bindings(&outlook->best->point, NULL);
+    struct hn_bindings beside HN_ENDED_BY(hn_bindings_finish) =
+        hn_need_bindings(&outlook->best->point, NULL);
     hn_edge_time_of(outlook->best, &best);
     for (size_t i = 1; i < 3; i++) {
         (void)hn_bindings_set(&beside, own->name, values[i], NULL);
@@ -207,7 +208,6 @@ static json_t *judge(const struct outlook *outlook, size_t parameter, const stru
     if (worse && hn_launch_try(task->plan, outlook->device, task->problem, &beside, NULL, NULL))
         compiles = compiler == NULL ? HN_COMPILES_UNKNOWN
                                     : compiler->compile(compiler->context, task, &beside);
-    hn_bindings_finish(&beside);
     return compiles == HN_COMPILES_NOT
                ? NULL
                : edge_to_json(own->name, highest, values, ratio, &next, compiles == HN_COMPILES);
@@ -220,14 +220,12 @@ static json_t *find_edge(const struct outlook *outlook, size_t parameter)
     const struct hn_space_parameter *own = hn_space_parameter(space, parameter);
     if (own->count < 3 || !hn_space_is_numeric(space, parameter))
         return NULL;
-    struct hn_ranked *order = hn_need(own->count, sizeof *order);
+    struct hn_ranked *order HN_FREED = hn_need(own->count, sizeof *order);
     for (size_t i = 0; i < own->count; i++)
         order[i] = (struct hn_ranked){hn_value_number(&own->values[i]), i};
     qsort(order, own->count, sizeof *order, hn_ranked_compare);
     json_t *edge = judge(outlook, parameter, order, true);
-    edge = edge != NULL ? edge : judge(outlook, parameter, order, false);
-    free(order);
-    return edge;
+    return edge != NULL ? edge : judge(outlook, parameter, order, false);
 }
 
 json_t *hn_edges_find(const struct hn_task *task, const struct hn_device *device,
@@ -298,7 +296,7 @@ static json_t *records_to_json(const struct summary *summary, const uint32_t *ti
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count && !hn_failed(err); i++) {
-        struct hn_record record;
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         if (hn_session_record(summary->session, tickets[i], &record, err) != HN_OK)
             break;
         hn_launch_recall_shared(summary->plan, summary->backend->task->problem, &record);
@@ -310,7 +308,6 @@ static json_t *records_to_json(const struct summary *summary, const uint32_t *ti
             kept[i].observed = record.observed;
             record.observed = (struct hn_bindings){0};
         }
-        hn_record_finish(&record);
     }
     return array;
 }
@@ -345,7 +342,7 @@ static json_t *failures_to_json(const struct summary *summary, const struct hn_r
     bool skips = plan->refused != 0 || strcmp(plan->objective, "time") != 0;
     int first = skips ? HN_OUTCOME_SKIPPED : HN_OUTCOME_INVALID_LAUNCH;
     for (int outcome = first; outcome < HN_OUTCOME_COUNT; outcome++) {
-        struct hn_record record;
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         size_t i = 0;
         while (i < ranking->count && hn_session_outcome(summary->session, ranking->tickets[i]) !=
                                          (enum hn_outcome)outcome)
@@ -358,7 +355,6 @@ static json_t *failures_to_json(const struct summary *summary, const struct hn_r
             json_pack("{ss so so}", "outcome", hn_outcome_names[record.outcome], "point",
                       hn_bindings_to_json(&record.point), "message",
                       hn_string_to_json(record.message != NULL ? record.message : "no message")));
-        hn_record_finish(&record);
     }
     return failures;
 }
@@ -366,7 +362,7 @@ static json_t *failures_to_json(const struct summary *summary, const struct hn_r
 static bool look_up(void *context, const struct hn_bindings *point, struct hn_interval *time_us)
 {
     const struct hn_session *session = context;
-    struct hn_record record;
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     size_t ticket = hn_session_find(session, point);
     if (ticket == SIZE_MAX)
         return false;
@@ -376,7 +372,6 @@ static bool look_up(void *context, const struct hn_bindings *point, struct hn_in
         hn_session_record(session, ticket, &record, NULL) != HN_OK)
         return false;
     hn_edge_time_of(&record, time_us);
-    hn_record_finish(&record);
     return true;
 }
 
@@ -396,11 +391,11 @@ static json_t *waits_to_json(const struct summary *summary)
 {
     const struct hn_session_state *state = summary->state;
     const struct hn_waits *waits = &state->waits;
-    struct hn_text text = {0};
-    struct hn_record record = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     json_t *json = json_pack("{sf sf sf sf}", "gpu_s", waits->gpu_s, "cores_s", waits->cores_s,
                              "look_ahead_s", waits->look_ahead_s, "single_s", waits->single_s);
-    json_t *facts = json_copy(json);
+    json_auto_t *facts = json_copy(json);
     if (state->slowest_s > 0 &&
         hn_session_record(summary->session, state->slowest, &record, NULL) == HN_OK)
         json_object_update_new(facts, json_pack("{sf so}", "slowest_s", state->slowest_s, "slowest",
@@ -411,9 +406,6 @@ static json_t *waits_to_json(const struct summary *summary)
                                             state->elapsed_s));
     if (hn_render_line(&text, facts, waits_line))
         json_object_set_new(json, "text", hn_render_text(&text));
-    hn_text_finish(&text);
-    json_decref(facts);
-    hn_record_finish(&record);
     return json;
 }
 
@@ -478,15 +470,15 @@ static json_t *cards_to_json(const struct hn_usage *usage)
 static void add_score(const struct summary *summary, json_t *json)
 {
     const struct hn_record *best = summary->state->best;
-    struct hn_record usual = {0};
+    struct hn_record usual HN_ENDED_BY(hn_record_finish) = {0};
     const char *name;
     json_t *time, *workloads = json_array();
     size_t ticket = hn_session_find(summary->session, &summary->plan->defaults);
     bool scored = summary->plan->program != NULL && best != NULL;
-    json_t *own = scored ? hn_observed_to_json(&best->observed, "workloads") : NULL;
+    json_auto_t *own = scored ? hn_observed_to_json(&best->observed, "workloads") : NULL;
     if (scored && ticket != SIZE_MAX)
         hn_session_record(summary->session, ticket, &usual, NULL);
-    json_t *others = hn_observed_to_json(&usual.observed, "workloads");
+    json_auto_t *others = hn_observed_to_json(&usual.observed, "workloads");
     json_object_foreach(own, name, time)
         json_array_append_new(workloads, json_pack("{ss sO sO*}", "name", name, "best_us", time,
                                                    "default_us", json_object_get(others, name)));
@@ -494,9 +486,6 @@ static void add_score(const struct summary *summary, json_t *json)
         json_object_set_new(json, "score",
                             json_real(best->timing.median_us / usual.timing.median_us));
     json_object_set_new(json, "workloads", workloads);
-    hn_record_finish(&usual);
-    json_decref(own);
-    json_decref(others);
 }
 
 static json_t *state_to_json(const struct summary *summary, size_t tied)
@@ -573,7 +562,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
 {
     const struct summary summary = {session, hn_session_state(session), backend,
                                     backend->task->plan, roofs};
-    struct hn_ranking ranking;
+    struct hn_ranking ranking HN_ENDED_BY(hn_ranking_finish) = {0};
     size_t ladder_count, count = 0;
     hn_error_init(err);
     if (hn_session_ranking(session, &ranking, err) != HN_OK)
@@ -586,7 +575,7 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
     struct hn_record *kept = hn_need(count, sizeof *kept);
     json_t *json = hn_needed(state_to_json(&summary, ranking.tied));
     json_t *records = records_to_json(&summary, ranking.tickets, count, kept, err);
-    uint32_t *ladder = hn_session_ladder(session, &ladder_count);
+    uint32_t *ladder HN_FREED = hn_session_ladder(session, &ladder_count);
     json_object_set_new(
         json, "ladder",
         records_to_json(&summary, ladder, ranking.tied > 0 ? ladder_count : 0, NULL, err));
@@ -608,8 +597,6 @@ json_t *hn_summary(const struct hn_session *session, const struct hn_backend *ba
     add_score(&summary, json);
     add_words(&summary, json);
     HN_FREE_EACH(record, kept, count, hn_record_finish(record));
-    free(ladder);
-    hn_ranking_finish(&ranking);
     if (!hn_failed(err))
         return json;
     json_decref(json);

@@ -243,7 +243,7 @@ static void shrink_columns(const struct layout *layout)
 
 static void print_shared(const struct layout *layout)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t column = 0; column < layout->table->column_count; column++)
         if (is_shared(layout, column) && cell_at(layout, 0, column)[0] != '\0')
             hn_text_printf(&text, "%s%s=%s",
@@ -253,7 +253,6 @@ static void print_shared(const struct layout *layout)
                            layout->table->columns[column].heading, cell_at(layout, 0, column));
     hn_terminal_print(layout->file, layout->indent, layout->columns,
                       text.data == NULL ? "" : text.data);
-    hn_text_finish(&text);
 }
 
 /* One line of the cells of a row, and what is left of each. Blanks are written in front of what is
@@ -366,7 +365,7 @@ static void choose_columns(struct layout *layout)
 void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int indent)
 {
     size_t count = table->column_count + 1, number = table->column_count;
-    size_t *numbers = hn_need(count * 4, sizeof *numbers);
+    size_t *numbers HN_FREED = hn_need(count * 4, sizeof *numbers);
     const char **rest = hn_need(count, sizeof *rest);
     struct layout layout = {
         .table = table,
@@ -395,6 +394,5 @@ void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int i
         layout.right[number] = true;
         print_bands(&layout, numbers + 2 * count, rest);
     }
-    free(numbers);
     free(rest);
 }

@@ -345,7 +345,7 @@ static json_t *parse(const struct hn_connection *connection, const struct pg_res
 json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *err, const char *sql,
                            const char *kinds, ...)
 {
-    struct hn_text whole = {0};
+    struct hn_text whole HN_ENDED_BY(hn_text_finish) = {0};
     va_list values;
     hn_text_printf(&whole, "WITH x AS (%s) SELECT coalesce(json_agg(x), '[]'::json) FROM x", sql);
     va_start(values, kinds);
@@ -354,7 +354,6 @@ json_t *hn_connection_read(struct hn_connection *connection, struct hn_error *er
     json_t *rows = hn_failed(err) ? NULL : parse(connection, result, err);
     if (result != NULL)
         connection->pq.PQclear(result);
-    hn_text_finish(&whole);
     return rows;
 }
 
@@ -363,7 +362,7 @@ enum { FORMAT = 2 }; /* in hn_tables_open(), too */
 /* Whether the tables are there; a failure where others could have their code run there. */
 static bool look_at_tables(struct hn_connection *connection, struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(connection, err, hn_server_stranger, "");
+    json_auto_t *rows = hn_connection_read(connection, err, hn_server_stranger, "");
     const json_t *row = json_array_get(rows, 0);
     const char *stranger = json_string_value(json_object_get(row, "stranger"));
     bool there = json_is_true(json_object_get(row, "there"));
@@ -372,7 +371,6 @@ static bool look_at_tables(struct hn_connection *connection, struct hn_error *er
                 "%s: %.200s, whose code would run with your rights: you, the database's "
                 "owner or a superuser is to own it, and nobody else to have such a right",
                 connection->name, stranger);
-    json_decref(rows);
     return there;
 }
 
@@ -391,7 +389,7 @@ void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_err
                           "");
         hn_connection_run(connection, err, "COMMIT", "");
     }
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         connection, err, "SELECT version, left(id, 33) AS id FROM hone.format LIMIT 1", "");
     (void)json_unpack(json_array_get(rows, 0), "{s:i, s:s}", "version", &version, "id", &text);
     if (!hn_failed(err) && version != FORMAT)
@@ -400,5 +398,4 @@ void hn_tables_open(struct hn_connection *connection, char id[33], struct hn_err
                 version > FORMAT ? "the newer Hone" : "another database");
     hn_gate_hash("the id of the server's tables", text, err);
     snprintf(id, 33, "%.32s", text);
-    json_decref(rows);
 }

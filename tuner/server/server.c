@@ -151,7 +151,7 @@ static struct hn_hash hash_subject(const struct hn_subject *subject)
 
 static void send_head(const struct pair *pair, struct hn_error *err)
 {
-    struct hn_store_head head;
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {0};
     struct hn_connection *connection = pair->server->connection;
     if (hn_failed(err) || hn_store_get_head(pair->store, pair->id, &head, err) != HN_OK)
         return;
@@ -163,7 +163,7 @@ static void send_head(const struct pair *pair, struct hn_error *err)
         free(head.plan);
         head.plan = hn_need_copy(hash.hex);
     }
-    char *text =
+    char *text HN_FREED =
         hn_needed(hn_json_text(hn_fields_to_json(&hn_store_head_structure, &head), JSON_COMPACT));
     const struct hn_hash sum = checksum(pair->origin, HEAD, text);
     const struct hn_hash subject = hash_subject(&head.subject);
@@ -172,19 +172,16 @@ static void send_head(const struct pair *pair, struct hn_error *err)
                       " VALUES($1, $2, $3, $4, $5, $6) ON CONFLICT (origin) DO NOTHING",
                       "tttttt", pair->origin, subject.hex, head.subject.kernel,
                       head.subject.problem, text, sum.hex);
-    free(text);
-    hn_store_head_finish(&head);
 }
 
 /* What the server has of the session. */
 static void look_up(struct pair *pair, struct hn_error *err)
 {
-    json_t *rows =
+    json_auto_t *rows =
         hn_connection_read(pair->server->connection, err,
                            "SELECT records FROM hone.session WHERE origin = $1", "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
     pair->theirs = row == NULL ? -1 : integer_of(row, "records");
-    json_decref(rows);
 }
 
 /* Sends lines from `first` on; returns how many. A rule that another sent is newer than what was
@@ -197,7 +194,7 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
     " json_populate_recordset(NULL::hone.record, $2::json) r WHERE s.origin = $1"                  \
     " ON CONFLICT (session_id, position) DO "
     json_t *rows = hn_needed(json_array());
-    json_t *lines = hn_store_get_lines(pair->store, pair->id, first, most, err);
+    json_auto_t *lines = hn_store_get_lines(pair->store, pair->id, first, most, err);
     const int64_t count = (int64_t)json_array_size(lines);
     for (int64_t i = 0; i < count; i++) {
         const char *line = json_string_value(json_array_get(lines, (size_t)i));
@@ -206,14 +203,12 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
             rows, hn_needed(json_pack("{s:I, s:s, s:s}", "position", (json_int_t)(first + i),
                                       "json", line, "checksum", sum.hex)));
     }
-    json_decref(lines);
-    char *text = hn_needed(hn_json_text(rows, JSON_COMPACT));
+    char *text HN_FREED = hn_needed(hn_json_text(rows, JSON_COMPACT));
     hn_gate_expect(err, count > 0, "session '%.64s' has lost records", pair->origin);
     const char *insert = first == RULE && pair->id > pair->server->own_after ? INSERT
                              "UPDATE SET json = excluded.json, checksum = excluded.checksum"
                                                                              : INSERT "NOTHING";
     hn_connection_run(pair->server->connection, err, insert, "tt", pair->origin, text);
-    free(text);
     return count;
 }
 
@@ -221,7 +216,7 @@ static int64_t send_lines(const struct pair *pair, int64_t first, int64_t most,
 static void send_records(struct pair *pair, struct hn_error *err)
 {
     int64_t next = pair->theirs + send_lines(pair, pair->theirs, BATCH, err);
-    json_t *kept = hn_connection_read(
+    json_auto_t *kept = hn_connection_read(
         pair->server->connection, err,
         "UPDATE hone.session s SET records = greatest(records, $3::bigint) WHERE origin = $1"
         " AND (SELECT count(*) FROM hone.record WHERE session_id = s.id AND position >="
@@ -232,7 +227,6 @@ static void send_records(struct pair *pair, struct hn_error *err)
         next = pair->ours;
     }
     pair->theirs = next;
-    json_decref(kept);
 }
 
 /* Makes the session on the server where it is missing, and sends the records that it lacks. */
@@ -266,7 +260,7 @@ static void send_images(const struct pair *pair, struct hn_error *err)
 {
     struct hn_store_image image;
     struct hn_store *store = pair->store;
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         pair->server->connection, err,
         "SELECT s.subject, (SELECT json_object_agg(i.point, i.hash) FROM hone.image i WHERE"
         " i.subject = s.subject) AS images FROM hone.session s WHERE s.origin = $1",
@@ -278,7 +272,7 @@ static void send_images(const struct pair *pair, struct hn_error *err)
         if (strcmp(text_of(known, image.point), image.hash) == 0)
             continue;
         const unsigned char *bytes = image.cubin;
-        char *hex = hn_need(2 * image.size + 1, 1);
+        char *hex HN_FREED = hn_need(2 * image.size + 1, 1);
         for (size_t i = 0; i < image.size; i++)
             snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
         hn_connection_run(
@@ -287,9 +281,7 @@ static void send_images(const struct pair *pair, struct hn_error *err)
             " (subject, point) DO UPDATE SET entry = excluded.entry, cubin = excluded.cubin,"
             " hash = excluded.hash",
             "ttttt", text_of(row, "subject"), image.point, image.entry, hex, image.hash);
-        free(hex);
     }
-    json_decref(rows);
 }
 
 /* Those that the server has none of, or older ones. Nothing is written where nothing is new: a role
@@ -301,7 +293,7 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
     " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
     " r.measured >= n.measured)"
     char *text = hn_needed(hn_json_text(hn_store_get_all_roofs(store, err), JSON_COMPACT));
-    json_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
+    json_auto_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
     if (json_array_size(lacking) > 0)
         hn_connection_run(server->connection, err,
                           "INSERT INTO hone.roof AS r " LACKING
@@ -309,7 +301,6 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
                           " measured = excluded.measured, json = excluded.json"
                           " WHERE r.measured < excluded.measured",
                           "t", text);
-    json_decref(lacking);
     free(text);
 }
 
@@ -332,9 +323,9 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
 {
     const char *origin;
     json_t *ours;
-    json_t *all = hn_store_get_extents(store, 0, err);
-    json_t *rows = list_sessions(server->connection, NULL, err);
-    json_t *theirs = hn_needed(json_object());
+    json_auto_t *all = hn_store_get_extents(store, 0, err);
+    json_auto_t *rows = list_sessions(server->connection, NULL, err);
+    json_auto_t *theirs = hn_needed(json_object());
     for (size_t i = 0; i < json_array_size(rows); i++)
         (void)json_object_set(theirs, text_of(json_array_get(rows, i), "origin"),
                               json_array_get(rows, i));
@@ -355,20 +346,18 @@ static void send_all(struct hn_server *server, struct hn_store *store, struct hn
         if (lacks || own)
             send_images(&pair, err);
     }
-    json_decref(theirs);
-    json_decref(rows);
-    json_decref(all);
     send_roofs(server, store, err);
 }
 
 /* The session itself, without its lines. */
 static void fetch_head(const struct pair *pair, struct hn_error *err)
 {
-    struct hn_store_head head = {.origin = NULL};
-    json_t *rows = hn_connection_read(pair->server->connection, err,
-                                      "SELECT json, checksum FROM hone.session WHERE origin = $1"
-                                      " AND octet_length(json) + octet_length(checksum) <= 262144",
-                                      "t", pair->origin);
+    struct hn_store_head head HN_ENDED_BY(hn_store_head_finish) = {.origin = NULL};
+    json_auto_t *rows =
+        hn_connection_read(pair->server->connection, err,
+                           "SELECT json, checksum FROM hone.session WHERE origin = $1"
+                           " AND octet_length(json) + octet_length(checksum) <= 262144",
+                           "t", pair->origin);
     const json_t *row = json_array_get(rows, 0);
     const char *text = text_of(row, "json");
     bool whole = strcmp(checksum(pair->origin, HEAD, text).hex, text_of(row, "checksum")) == 0;
@@ -391,15 +380,13 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
     }
     if (!hn_failed(err))
         (void)hn_store_add(pair->store, &head, err);
-    hn_store_head_finish(&head);
-    json_decref(rows);
 }
 
 /* Fetches lines from `first` on, at most to `end`; returns how many. */
 static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
                            struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         pair->server->connection, err,
         /* No join: how many rows one gives a server without statistics guesses wrong. */
         "SELECT position, json, checksum FROM (SELECT position, json, checksum,"
@@ -424,7 +411,6 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
     if (!hn_failed(err))
         (void)hn_store_extend(pair->store, pair->origin, first, lines, count, err);
     free(lines);
-    json_decref(rows);
     return hn_failed(err) ? 0 : (int64_t)count;
 }
 
@@ -465,10 +451,10 @@ static void fetch_session(struct pair *pair, struct fetched *fetched, struct hn_
 
 static void take_image(struct hn_store *store, const json_t *row, struct hn_error *err)
 {
-    struct hn_bindings point = {0};
+    struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
     const char *entry = text_of(row, "entry"), *hex = text_of(row, "cubin");
     const size_t size = strlen(hex) / 2;
-    unsigned char *bytes = hn_need(size, 1);
+    unsigned char *bytes HN_FREED = hn_need(size, 1);
     /* The hash tells what is no hexadecimal number, too. */
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)strtoul((char[]){hex[2 * i], hex[2 * i + 1], '\0'}, NULL, 16);
@@ -480,15 +466,13 @@ static void take_image(struct hn_store *store, const json_t *row, struct hn_erro
     int64_t id = hn_store_find_session(store, text_of(row, "origin"), NULL, err);
     if (id != 0 && hn_store_put_image(store, id, &point, bytes, size, entry, err) == HN_OK)
         (void)hn_store_commit(store, err);
-    free(bytes);
-    hn_bindings_finish(&point);
 }
 
 /* One at a time, as they may be large. */
 static void fetch_images(struct hn_server *server, struct hn_store *store, const char *kernel,
                          double until_ms, struct fetched *fetched, struct hn_error *err)
 {
-    json_t *places = hn_connection_read(
+    json_auto_t *places = hn_connection_read(
         server->connection, err,
         "SELECT i.subject, i.point, min(s.origin) AS origin FROM hone.image i JOIN hone.session s"
         " ON s.subject = i.subject WHERE ($1::text IS NULL OR s.kernel = $1) AND"
@@ -498,7 +482,7 @@ static void fetch_images(struct hn_server *server, struct hn_store *store, const
     for (size_t i = 0; !hn_failed(err) && !fetched->left && i < json_array_size(places); i++) {
         struct hn_error reason = {.status = HN_OK};
         const json_t *place = json_array_get(places, i);
-        json_t *rows = hn_connection_read(
+        json_auto_t *rows = hn_connection_read(
             server->connection, err,
             "SELECT point, left(entry, 4097) AS entry, left(hash, 33) AS hash, CASE WHEN"
             " octet_length(cubin) <= 4 * " MOST " THEN encode(cubin, 'hex') END AS cubin,"
@@ -508,18 +492,17 @@ static void fetch_images(struct hn_server *server, struct hn_store *store, const
             take_image(store, json_array_get(rows, 0), &reason);
         count_refused(&reason, fetched, err);
         fetched->left = hn_now_ms() > until_ms;
-        json_decref(rows);
     }
-    json_decref(places);
 }
 
 static void fetch_roofs(struct hn_server *server, struct hn_store *store, struct fetched *fetched,
                         struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(server->connection, err,
-                                      "SELECT left(device, 4096) AS device, left(json, 16384) AS"
-                                      " json FROM hone.roof ORDER BY random() LIMIT 500",
-                                      "");
+    json_auto_t *rows =
+        hn_connection_read(server->connection, err,
+                           "SELECT left(device, 4096) AS device, left(json, 16384) AS"
+                           " json FROM hone.roof ORDER BY random() LIMIT 500",
+                           "");
     for (size_t i = 0; !hn_failed(err) && i < json_array_size(rows); i++) {
         struct hn_error reason = {.status = HN_OK};
         const json_t *row = json_array_get(rows, i);
@@ -527,7 +510,6 @@ static void fetch_roofs(struct hn_server *server, struct hn_store *store, struct
         count_refused(&reason, fetched, err);
     }
     fetched->left = fetched->left || json_array_size(rows) == ROOFS_MOST;
-    json_decref(rows);
 }
 
 /* What arrives is as little trusted as a recording: what does not pass the gate is left out and
@@ -536,8 +518,8 @@ static void fetch(struct hn_server *server, struct hn_store *store, const char *
                   struct fetched *fetched, struct hn_error *err)
 {
     const double begin_ms = hn_now_ms();
-    json_t *own = hn_store_get_extents(store, 0, err);
-    json_t *theirs = list_sessions(server->connection, kernel, err);
+    json_auto_t *own = hn_store_get_extents(store, 0, err);
+    json_auto_t *theirs = list_sessions(server->connection, kernel, err);
     /* They come in any order, so that bad ones do not stand before the good ones each time. */
     const size_t count = json_array_size(theirs);
     for (size_t i = 0; !hn_failed(err) && !fetched->left && i < count; i++) {
@@ -550,8 +532,6 @@ static void fetch(struct hn_server *server, struct hn_store *store, const char *
         fetched->left = fetched->sessions > SESSIONS_MOST || hn_now_ms() > begin_ms + most_ms;
     }
     fetched->left = fetched->left || count == LOOKED_AT_MOST;
-    json_decref(theirs);
-    json_decref(own);
     if (images)
         fetch_images(server, store, kernel, begin_ms + most_ms, fetched, err);
     fetch_roofs(server, store, fetched, err);
@@ -592,7 +572,7 @@ static enum hn_claim_state look(const struct hn_server *server, const struct hn_
 {
     const char *machine = "";
     int done = 0;
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         server->connection, err,
         "SELECT left(machine, 64) AS machine, finished IS NOT NULL AS done,"
         " extract(epoch FROM now() - coalesce(finished, since))::double precision AS age"
@@ -604,7 +584,6 @@ static enum hn_claim_state look(const struct hn_server *server, const struct hn_
     bool found = json_unpack(json_array_get(rows, 0), "{s:s, s:b, s:F}", "machine", &machine,
                              "done", &done, "age", &holder->for_s) == 0;
     snprintf(holder->machine, sizeof holder->machine, "%.64s", machine);
-    json_decref(rows);
     return !found ? HN_CLAIM_OWN : done != 0 ? HN_CLAIM_DONE : HN_CLAIM_TAKEN;
 }
 
@@ -612,7 +591,7 @@ static enum hn_claim_state look(const struct hn_server *server, const struct hn_
 static bool renew(const struct hn_server *server, const struct hn_server_claim *claim,
                   struct hn_error *err)
 {
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         server->connection, err,
         "INSERT INTO hone.claim AS c VALUES($1, $2, $3, $4, $5, $6, now(), " LEASE ", NULL)"
         " ON CONFLICT (subject) DO UPDATE SET machine = excluded.machine, owner = excluded.owner,"
@@ -622,9 +601,7 @@ static bool renew(const struct hn_server *server, const struct hn_server_claim *
         " RETURNING 1 AS own",
         "tttttt", claim->hash.hex, claim->subject.kernel, claim->subject.problem, claim->device,
         server->machine, server->tuner);
-    bool held = json_array_size(rows) > 0;
-    json_decref(rows);
-    return held;
+    return json_array_size(rows) > 0;
 }
 
 /* Records of sessions that got one after the last that was looked at, or everything that the server
@@ -868,13 +845,12 @@ static struct hn_server *connect_to(const char *uri, struct hn_error *err)
         hn_connection_set_patience(own->connection, patience_ms);
     hn_tables_open(own->connection, id, err);
     /* Draws a name for this tuner. */
-    json_t *rows = hn_connection_read(
+    json_auto_t *rows = hn_connection_read(
         own->connection, err,
         "SELECT now()::text AS now, replace(gen_random_uuid()::text, '-', '') AS name", "");
     (void)json_unpack(json_array_get(rows, 0), "{s:s, s:s}", "now", &now, "name", &name);
     snprintf(own->tuner, sizeof own->tuner, "%s", name);
     snprintf(own->since, sizeof own->since, "%s", now);
-    json_decref(rows);
     /* In the user's folder, and of this host alone, since hosts may share that folder. */
     (void)gethostname(own->machine, sizeof own->machine - 1);
     const struct hn_hash place = hn_hash_string(own->machine);

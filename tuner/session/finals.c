@@ -110,7 +110,7 @@ static size_t invite_winner(const struct hn_session *session, size_t *numbers, s
 
 static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct hn_error *err)
 {
-    struct hn_record best;
+    struct hn_record best HN_ENDED_BY(hn_record_finish) = {0};
     size_t found = hn_failed(err) ? 0 : pick_best(session, numbers);
     size_t count = 1;
     if (found == 0)
@@ -121,7 +121,6 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
     while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
                              merit_of(session, numbers[count]) <= highest))
         count++;
-    hn_record_finish(&best);
     return invite_winner(session, numbers, count);
 }
 
@@ -165,7 +164,7 @@ static bool challenges(const struct hn_session *session, size_t number, size_t r
 static bool is_unchallenged(const struct hn_session *session, struct hn_error *err)
 {
     double time;
-    struct hn_record best;
+    struct hn_record best HN_ENDED_BY(hn_record_finish) = {0};
     bool challenged = false;
     size_t room, raced = find_raced(session, &time, &room);
     if (session->fresh || hn_failed(err) || raced == SIZE_MAX ||
@@ -173,7 +172,6 @@ static bool is_unchallenged(const struct hn_session *session, struct hn_error *e
         return false;
     for (size_t i = 0; !challenged && i < session->tickets.count; i++)
         challenged = challenges(session, i, raced, &best.timing, time, room > 0);
-    hn_record_finish(&best);
     return !challenged;
 }
 
@@ -367,7 +365,7 @@ static void observe(struct finals *finals, size_t i, const char *group, char *wh
                     struct hn_error *err)
 {
     struct hn_bench_request request = {.verify = false};
-    struct hn_record seen;
+    struct hn_record seen HN_ENDED_BY(hn_record_finish) = {0};
     snprintf(request.observe, sizeof request.observe, "%s", group);
     evaluate(finals, i, &request, &seen, err);
     if (!hn_failed(err) && seen.outcome == HN_OUTCOME_OK &&
@@ -377,7 +375,6 @@ static void observe(struct finals *finals, size_t i, const char *group, char *wh
     } else if (!hn_failed(err) && why != NULL && seen.outcome != HN_OUTCOME_SKIPPED) {
         snprintf(why, 512, "%s", seen.message != NULL ? seen.message : "nothing was counted");
     }
-    hn_record_finish(&seen);
 }
 
 /* Verifies all finalists on a second seed, which nobody could prepare for; those that fail leave
@@ -480,7 +477,7 @@ static void doubt_search(struct finals *finals, struct hn_racer *racers, struct 
     }
     for (size_t i = 0; !hn_failed(err) && i < finals->count; i++) {
         struct hn_record *raced = &racers[i].record;
-        struct hn_record verdict;
+        struct hn_record verdict HN_ENDED_BY(hn_record_finish) = {0};
         struct hn_bench_request request = {.trial = raced->suspicion};
         if (!doubtful[i] || hn_session_is_over(finals->session))
             continue;
@@ -489,7 +486,6 @@ static void doubt_search(struct finals *finals, struct hn_racer *racers, struct 
         evaluate(finals, i, &request, &verdict, err);
         if (is_failure(&verdict))
             hn_record_fail(raced, verdict.outcome, "%s", message_of(&verdict));
-        hn_record_finish(&verdict);
     }
 }
 
@@ -571,7 +567,7 @@ static void read_counters_again(struct finals *finals, struct hn_error *err)
 static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
 {
     struct hn_bench_request request = {.verify = false};
-    struct hn_record verdict;
+    struct hn_record verdict HN_ENDED_BY(hn_record_finish) = {0};
     snprintf(request.observe, sizeof request.observe, "energy=%.17g",
              finals->session->options.energy_s);
     evaluate(finals, i, &request, &verdict, err);
@@ -581,7 +577,6 @@ static bool weigh_one(struct finals *finals, size_t i, struct hn_error *err)
     bool falls = is_failure(&verdict) && finals->session->weighs;
     if (falls)
         fall(finals, i, &verdict, " (while its energy was measured)", err);
-    hn_record_finish(&verdict);
     return told || falls;
 }
 
@@ -691,14 +686,13 @@ static enum hn_outcome check_best(struct finals *finals, struct hn_error *err)
                                              .observe = "audit",
                                              .repeat_ms =
                                                  fmax(least_repeat_ms, repeat_share * elapsed_ms)};
-    struct hn_record verdict;
+    struct hn_record verdict HN_ENDED_BY(hn_record_finish) = {0};
     evaluate(finals, 0, &request, &verdict, err);
     if (verdict.outcome == HN_OUTCOME_OK)
         measure_processes(finals, &verdict, err);
     enum hn_outcome outcome = verdict.outcome;
     if (is_failure(&verdict))
         fall(finals, 0, &verdict, " (after the final race)", err);
-    hn_record_finish(&verdict);
     return outcome;
 }
 
@@ -776,10 +770,9 @@ static void keep_images(struct finals *finals, struct hn_error *err)
         const struct hn_image *image = &flight_of(finals, i)->image;
         if (session->store == NULL || image->cubin == NULL || session->task->plan->program != NULL)
             continue;
-        char *entries = hn_needed(hn_image_entry_lines(image));
+        char *entries HN_FREED = hn_needed(hn_image_entry_lines(image));
         hn_store_put_image(session->store, session->session_id, &record_of(finals, i)->point,
                            image->cubin, image->size, entries, err);
-        free(entries);
     }
 }
 

@@ -55,7 +55,7 @@ static void want(struct hn_live *live, uint64_t id, enum hn_rank rank, double we
 static void want_point(struct hn_live *live, uint64_t id, const struct hn_bindings *point,
                        enum hn_rank rank, double patience_ms, struct hn_error *err)
 {
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     if (hn_failed(err))
         return;
     /* The part that takes long needs no worker. */
@@ -65,7 +65,6 @@ static void want_point(struct hn_live *live, uint64_t id, const struct hn_bindin
     if (hn_failed(err))
         return;
     want(live, id, rank, weight_of(live, point), patience_ms, &source, err);
-    hn_source_finish(&source);
 }
 
 /* Compilations that the first evaluation needs, and that belong to no ticket; the numbers of
@@ -124,19 +123,18 @@ static void take_needed(struct hn_live *live, enum own_job job, const char *what
 static void start_reference(struct hn_live *live, const struct hn_bindings *depends,
                             struct hn_error *err)
 {
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
         hn_task_reference_source(live->base.task, depends, &source, err) != HN_OK)
         return;
     want_own(live, OWN_REFERENCE, &source, err);
-    hn_source_finish(&source);
 }
 
 /* They are started in the order in which they are needed. */
 static void start_own(struct hn_live *live, struct hn_error *err)
 {
     struct hn_task *task = live->base.task;
-    struct hn_bindings depends;
+    struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_support_options options;
     struct hn_source source = hn_support_program(task->plan, &options);
     if (hn_failed(err) || live->own_started)
@@ -149,7 +147,6 @@ static void start_own(struct hn_live *live, struct hn_error *err)
         want_own(live, OWN_DEFAULT, &source, err);
         hn_source_finish(&source);
     }
-    hn_bindings_finish(&depends);
 }
 
 /* The device is known only once the driver is up, a tenth of a second and more into a tune. Its
@@ -173,13 +170,11 @@ static void start_ahead(struct hn_live *live, struct hn_error *err)
     while (!hn_failed(err) && live->ahead_count < live->options.ahead.count) {
         const struct hn_bindings *point = &live->options.ahead.points[live->ahead_count];
         uint64_t id = number_of(OWN_COUNT + live->ahead_count++);
-        struct hn_record record = {0};
-        struct hn_launch launch;
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
+        struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
         hn_launch_make_checked(task->plan, &device, task->problem, point, &launch, &record, err);
         if (record.outcome == HN_OUTCOME_OK)
             want_point(live, id, point, HN_RANK_GUESSED, INFINITY, err);
-        hn_record_finish(&record);
-        hn_launch_finish(&launch);
     }
 }
 
@@ -287,7 +282,7 @@ void hn_live_add_variant(struct hn_message *message, json_t *object,
 static void add_data(const struct hn_live *live, struct hn_message *bench, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
-    struct hn_plan_files files;
+    struct hn_plan_files files HN_ENDED_BY(hn_plan_files_finish) = {0};
     if (hn_failed(err) || live->workers->hosts == NULL)
         return;
     json_t *list = json_array();
@@ -298,12 +293,10 @@ static void add_data(const struct hn_live *live, struct hn_message *bench, struc
         if (hn_data_file_hash(path, &hash, err) != HN_OK)
             break;
         /* Workers elsewhere are in other folders. */
-        char *folder = hn_needed(path[0] == '/' ? strdup("") : getcwd(NULL, 0));
+        char *folder HN_FREED = hn_needed(path[0] == '/' ? strdup("") : getcwd(NULL, 0));
         json_array_append_new(list, json_pack("{s:s++, s:s}", "path", folder,
                                               path[0] == '/' ? "" : "/", path, "hash", hash.hex));
-        free(folder);
     }
-    hn_plan_files_finish(&files);
     json_object_set_new(bench->json, "data", list);
 }
 
@@ -323,7 +316,7 @@ static void set_up_cards(struct hn_live *live, struct hn_message *message, const
 static void set_up_bench(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
-    struct hn_image support;
+    struct hn_image support HN_ENDED_BY(hn_image_finish) = {0};
     struct hn_message bench;
     char what[80];
     snprintf(what, sizeof what, "the support kernels do not compile for %s", live->architecture);
@@ -337,21 +330,19 @@ static void set_up_bench(struct hn_live *live, struct hn_error *err)
     if (!hn_failed(err))
         hn_message_add_image(&bench, bench.json, &support, err);
     set_up_cards(live, &bench, NULL, err);
-    hn_image_finish(&support);
 }
 
 void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *point,
                               struct hn_error *err)
 {
-    struct hn_bindings depends;
+    struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_image image;
     struct hn_message message;
     if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
         hn_plan_depends(live->base.task->plan, point, &depends, err) != HN_OK)
         return;
-    char *text = hn_needed(hn_bindings_text(&depends));
+    char *text HN_FREED = hn_needed(hn_bindings_text(&depends));
     const struct hn_hash key = hn_hash_string(text);
-    free(text);
     if (hn_keys_find(&live->references, &key) == HN_NO_KEY) {
         start_reference(live, &depends, err);
         bool own = live->base.task->plan->reference.kind == HN_REFERENCE_SELF;
@@ -365,7 +356,6 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         hn_image_finish(&image);
         hn_keys_add(&live->references, &key);
     }
-    hn_bindings_finish(&depends);
 }
 
 /* Asks the lead for a record, and waits. */
@@ -406,10 +396,9 @@ static double warm_up(struct hn_live *live, const struct hn_bindings *point,
 {
     const struct hn_bench_request request = {.verify = true};
     struct hn_message message;
-    struct hn_record record;
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     evaluate(live, point, image, &request, &record, err);
     bool fine = !hn_failed(err) && record.outcome == HN_OUTCOME_OK;
-    hn_record_finish(&record);
     if (!fine)
         return 0;
     hn_message_init(&message, "warm_up");
@@ -533,7 +522,7 @@ static void reseed(struct hn_live *live, uint64_t seed, struct hn_error *err)
 static void measure_roofs(struct hn_live *live, struct hn_roofs *roofs, struct hn_error *err)
 {
     struct hn_gpu_result result = {.end = HN_GPU_NOTHING};
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = {0};
     struct hn_message message;
     want_own(live, OWN_ROOFS, &hn_roofs_program, err);
     take_own(live, OWN_ROOFS, &image, err);
@@ -549,7 +538,6 @@ static void measure_roofs(struct hn_live *live, struct hn_roofs *roofs, struct h
     /* Without an answer there is nothing to judge the card by. */
     if (!hn_failed(err) && result.end != HN_GPU_REPLY)
         hn_fail(err, HN_ERUN, "the GPU's worker ended while the roofs were measured");
-    hn_image_finish(&image);
 }
 
 static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error *err)

@@ -25,7 +25,7 @@ static const double lone_spread = 0.02;
 static void ask(struct hn_card *card, const struct hn_message *message, const char *type,
                 const struct hn_bench_request *request, double timeout_s, struct hn_error *err)
 {
-    struct hn_message copy;
+    struct hn_message copy HN_ENDED_BY(hn_message_finish) = {0};
     if (hn_failed(err) || hn_message_copy(&copy, message, err) != HN_OK)
         return;
     /* The JSON of a copy is the original's. */
@@ -37,7 +37,6 @@ static void ask(struct hn_card *card, const struct hn_message *message, const ch
         json_object_set_new(json, "request",
                             hn_fields_to_json(&hn_bench_request_structure, request));
     hn_card_request(card, &copy, timeout_s, err);
-    hn_message_finish(&copy);
 }
 
 /* 0: that of any evaluation. A window of joules comes on top: the idle GPU before it, and the
@@ -190,14 +189,13 @@ static void end_trial(struct hn_live *live, struct hn_card_job *job, struct hn_r
     live->trials[record->suspicion]++;
     if (job->suspect.suspicion == HN_SUSPICION_NONE)
         return;
-    struct hn_record verdict = *record;
+    struct hn_record verdict HN_ENDED_BY(hn_record_finish) = *record;
     *record = job->suspect;
     job->suspect = (struct hn_record){.outcome = HN_OUTCOME_OK};
     record->suspicion = verdict.suspicion;
     if (verdict.outcome != HN_OUTCOME_OK)
         hn_record_fail(record, verdict.outcome, "%s",
                        verdict.message != NULL ? verdict.message : "failed");
-    hn_record_finish(&verdict);
 }
 
 /* It becomes an event, unless there is a trial first. */

@@ -82,14 +82,13 @@ static char *expand(const char *word, const struct hn_bindings *told)
 {
     struct hn_text text = {0};
     for (const char *hole; (hole = strstr(word, "${")) != NULL;) {
-        char *name = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
+        char *name HN_FREED = hn_needed(strndup(hole + 2, hn_word_length(hole + 2)));
         const char *behind = hole + 2 + strlen(name);
         const struct hn_value *value = *behind == '}' ? hn_bindings_get(told, name) : NULL;
         hn_text_append_bytes(&text, word, (size_t)((value != NULL ? hole : behind) - word));
         if (value != NULL)
             hn_value_append(&text, value);
         word = behind + (value != NULL);
-        free(name);
     }
     hn_text_append(&text, word);
     return hn_needed(hn_text_take(&text));
@@ -99,7 +98,7 @@ static char *expand(const char *word, const struct hn_bindings *told)
 static void start_command(const struct programs *programs, const struct build *build,
                           const char *which, double limit_s, struct command *command)
 {
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     const struct hn_yaml *line = hn_yaml_get(programs->run, which);
     const struct hn_bindings *told = &build->told;
     /* In files, what it prints among them, a program writes 1 GiB at most. */
@@ -131,7 +130,6 @@ static void start_command(const struct programs *programs, const struct build *b
     hn_process_spawn(&command->process.pid, "env", (char *const *)words, (int[]){-1, log, log}, 3,
                      true);
     hn_close(&log);
-    hn_blocks_finish(&memory);
 }
 
 /* Whether it has ended, by itself or at once (or has stopped `timeout`, too): nothing of its group
@@ -329,10 +327,10 @@ static double find_in_json(const char *place, char *text, double unit_us)
     size_t length;
     double time_us = NAN;
     while (isnan(time_us) && hn_text_line(&next, &line, &length)) {
-        json_t *whole =
+        json_auto_t *whole =
             strchr("{[", *line) != NULL ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
         const json_t *at = whole;
-        char *rest = NULL, *keys = hn_need_copy(place);
+        char *rest = NULL, *keys HN_FREED = hn_need_copy(place);
         for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
             at = json_is_array(at) ? json_array_get(at, find_item(at, key))
                                    : json_object_get(at, key);
@@ -340,8 +338,6 @@ static double find_in_json(const char *place, char *text, double unit_us)
             time_us = time_of(json_string_value(at), json_string_length(at), unit_us);
         else if (json_is_number(at))
             time_us = unit_us * json_number_value(at);
-        free(keys);
-        json_decref(whole);
     }
     return time_us;
 }
@@ -478,7 +474,7 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
         if (builds[i] == NULL)
             return;
     }
-    double *times_us = hn_need(run->racer_count * each, sizeof *times_us);
+    double *times_us HN_FREED = hn_need(run->racer_count * each, sizeof *times_us);
     while (!is_over(programs) && !is_decided(run, rules, done)) {
         for (size_t n = 0; n < run->racer_count && !is_over(programs); n++) {
             size_t i = (n + done) % run->racer_count;
@@ -501,7 +497,6 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
             record->timing.sample_count = done;
         note_workloads(programs, times_us + i * each, rules->most, record);
     }
-    free(times_us);
 }
 
 /* What is cut short is no result. */

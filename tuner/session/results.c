@@ -162,7 +162,7 @@ static bool renew_metrics(const struct hn_session *session, struct hn_record *re
                           struct hn_error *err)
 {
     const struct hn_task *task = session->task;
-    struct hn_bindings before;
+    struct hn_bindings before HN_ENDED_BY(hn_bindings_finish) = {0};
     if (record->outcome == HN_OUTCOME_SKIPPED && record->timing.median_us > 0) {
         record->outcome = HN_OUTCOME_OK;
         free(record->message);
@@ -174,7 +174,6 @@ static bool renew_metrics(const struct hn_session *session, struct hn_record *re
     hn_metrics_evaluate(task->plan, task->problem, record, err);
     bool renewed = !hn_bindings_equal(&before, &record->metrics);
     record->final = record->final && !renewed;
-    hn_bindings_finish(&before);
     return renewed;
 }
 
@@ -582,11 +581,10 @@ static void take_evaluated(struct hn_session *session, struct hn_backend_event *
     /* The race of a recording was for the objective that it was recorded with. */
     record->final = record->final && fabs(record->objective - recorded) <= 1e-9 * fabs(recorded);
     if (!hn_failed(err) && record->outcome == HN_OUTCOME_SLOWER && flight->censor != SIZE_MAX) {
-        struct hn_bindings point;
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         hn_session_point(session, session->tickets.items[flight->censor].point, &point);
         free(record->original);
         record->original = hn_needed(hn_bindings_text(&point));
-        hn_bindings_finish(&point);
     }
     hn_session_finish_ticket(session, event->ticket, err);
 }
@@ -630,11 +628,10 @@ static bool is_tied(const struct hn_record *a, const struct hn_record *b, double
         return false;
     if (!a->final || !b->final || rounds != y->sample_count || rounds == 0)
         return y->low_us <= x->high_us + noise * x->median_us;
-    double *differences = hn_need(rounds, sizeof *differences);
+    double *differences HN_FREED = hn_need(rounds, sizeof *differences);
     for (size_t r = 0; r < rounds; r++)
         differences[r] = y->samples_us[r] - x->samples_us[r];
     struct hn_interval interval = hn_interval_of(differences, rounds, HN_OUTSIDE_USUAL);
-    free(differences);
     return interval.low <= 0 || interval.median <= resolution;
 }
 
@@ -642,7 +639,7 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
                        struct hn_error *err)
 {
     const struct hn_ticket *tickets = session->tickets.items;
-    struct hn_record best;
+    struct hn_record best HN_ENDED_BY(hn_record_finish) = {0};
     if (ranking->count == 0 || !hn_ticket_is_ok(&tickets[ranking->tickets[0]]))
         return;
     bool tied = hn_session_record(session, ranking->tickets[0], &best, err) == HN_OK;
@@ -656,7 +653,6 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
         hn_record_finish(&next);
         ranking->tied += tied;
     }
-    hn_record_finish(&best);
 }
 
 enum hn_status hn_session_ranking(const struct hn_session *session, struct hn_ranking *ranking,

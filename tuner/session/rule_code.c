@@ -62,12 +62,11 @@ static bool asks_size(const struct hn_plan *plan, const struct hn_expression *ex
 bool hn_rule_can_serve(const struct hn_plan *plan, const struct hn_bindings *point,
                        const struct hn_bindings *problem)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     bool can = hn_plan_values(plan, problem, point, &values, NULL) == HN_OK;
     for (size_t i = 0; i < plan->constraint_count && can; i++)
         can = asks_size(plan, plan->constraints[i], problem) ||
               hn_expression_truth(plan->constraints[i], values) == HN_TRUE;
-    free(values);
     return can;
 }
 
@@ -89,7 +88,7 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
         return;
     list->items = hn_need(variants * rule->configuration_count, sizeof *list->items);
     for (size_t v = 0; v < variants && !hn_failed(err); v++) {
-        struct hn_bindings problem;
+        struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
         make_problem(plan, rule, v, &problem, err);
         for (size_t i = 0; i < rule->configuration_count && !hn_failed(err); i++) {
             struct hn_rule_code_item item = {.point = &rule->configurations[i], .variant = v};
@@ -107,7 +106,6 @@ void hn_rule_code_list(const struct hn_plan *plan, const struct hn_rule *rule,
             else
                 list->items[list->count++] = item;
         }
-        hn_bindings_finish(&problem);
     }
 }
 
@@ -137,11 +135,11 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     const struct hn_rule_code *code = making->code;
     const struct hn_rule_code_item *item = &making->list.items[number];
     struct hn_identity identity = *code->session.identity;
-    struct hn_bindings problem;
+    struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_source source;
     struct hn_error missing;
-    void *cubin = NULL;
-    char *entry = NULL, architecture[16];
+    void *cubin HN_FREED = NULL;
+    char *entry HN_FREED = NULL, architecture[16];
     size_t size = 0;
     if (hn_failed(err))
         return false;
@@ -150,8 +148,6 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
                                    &cubin, &size, &entry, &missing) == HN_OK;
     if (kept)
         count_bytes(making, cubin, size);
-    free(cubin);
-    free(entry);
     if (kept)
         return false;
     snprintf(architecture, sizeof architecture, "sm_%d", identity.device.capability);
@@ -161,7 +157,6 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
         hn_compile_pool_submit(code->pool, FIRST_TICKET + number, &source, architecture, err);
         hn_source_finish(&source);
     }
-    hn_bindings_finish(&problem);
     return !hn_failed(err);
 }
 
@@ -188,21 +183,19 @@ static void take(struct making *making, size_t number, struct hn_error *err)
     const struct hn_rule_code_item *item = &making->list.items[number];
     struct hn_rule_programs *programs = making->programs;
     uint64_t id = FIRST_TICKET + number;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = {0};
     if (hn_failed(err) || !hn_compile_pool_wait(code->pool, &id, &id, &image, err))
         return;
     programs->compiled++;
     if (image.outcome == HN_OUTCOME_OK) {
         count_bytes(making, image.cubin, image.size);
-        char *entries = hn_needed(hn_image_entry_lines(&image));
+        char *entries HN_FREED = hn_needed(hn_image_entry_lines(&image));
         hn_rule_code_put(code->store, &code->session, &item->values, item->point, image.cubin,
                          image.size, entries, err);
-        free(entries);
     } else if (programs->failed++ == 0) {
         snprintf(programs->message, sizeof programs->message, "%s",
                  image.message != NULL ? image.message : hn_outcome_names[image.outcome]);
     }
-    hn_image_finish(&image);
 }
 
 void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs *programs,
@@ -213,7 +206,7 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
     *programs = (struct hn_rule_programs){.count = 0};
     hn_rule_code_list(code->plan, code->rule, &making.list, err);
     const size_t count = programs->count = making.list.count;
-    bool *asked = hn_need(count, sizeof *asked);
+    bool *asked HN_FREED = hn_need(count, sizeof *asked);
     for (size_t i = 0; i < count; i++)
         asked[i] = ask(&making, i, err);
     for (size_t i = 0; i < count; i++)
@@ -223,5 +216,4 @@ void hn_rule_code_make(const struct hn_rule_code *code, struct hn_rule_programs 
         hn_store_commit(code->store, err);
     HN_FREE_EACH(item, making.list.items, count, hn_bindings_finish(&item->values));
     hn_keys_finish(&making.hashes);
-    free(asked);
 }

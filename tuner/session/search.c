@@ -25,12 +25,11 @@ static void start_compiling(struct hn_session *session, size_t number, double pa
 {
     struct hn_ticket *ticket = &session->tickets.items[number];
     struct hn_record *record = &ticket->flight->record;
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     if (hn_failed(err) || hn_launch_make_checked(session->task->plan, &session->backend->device,
                                                  session->task->problem, &record->point, &launch,
                                                  record, err) != HN_OK)
         return;
-    hn_launch_finish(&launch);
     if (record->outcome != HN_OUTCOME_OK) {
         hn_session_finish_ticket(session, number, err);
         return;
@@ -148,10 +147,10 @@ static void admit_ladder(struct hn_session *session, struct hn_error *err)
     const struct hn_config *config = task->config;
     bool full = session->options.first_count == 0;
     for (size_t i = 0; i < config->ladder_count && !hn_failed(err); i++) {
-        struct hn_bindings point = hn_need_bindings(&task->start, &config->ladder[i]);
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) =
+            hn_need_bindings(&task->start, &config->ladder[i]);
         /* Not a step that a restriction (-s) or another problem leaves out. */
         admit_points(session, &point, 1, full, err);
-        hn_bindings_finish(&point);
     }
     session->ladder_count = full ? session->tickets.count : 0;
 }
@@ -191,12 +190,11 @@ void hn_session_admit_given(struct hn_session *session, struct hn_error *err)
 static bool find_program(const struct hn_task *task, const struct hn_bindings *point,
                          struct hn_hash *program)
 {
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     struct hn_source_key key;
     if (hn_task_source(task, point, &source, NULL) != HN_OK)
         return false;
     bool found = hn_source_key(&source, "", &key, NULL) == HN_OK;
-    hn_source_finish(&source);
     *program = key.hash;
     return found;
 }
@@ -211,7 +209,7 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
     size_t count = hn_space_parameter(space, parameter)->count;
     bool same = true;
     struct hn_hash program;
-    struct hn_bindings other;
+    struct hn_bindings other HN_ENDED_BY(hn_bindings_finish) = {0};
     *asked = false;
     if (!find_program(task, point, &program) || hn_bindings_copy(&other, point, NULL) != HN_OK)
         return true;
@@ -224,7 +222,6 @@ static bool is_unread(const struct hn_task *task, const struct hn_bindings *poin
         same = strcmp(changed.hex, program.hex) == 0;
         *asked = true;
     }
-    hn_bindings_finish(&other);
     return same;
 }
 
@@ -335,12 +332,12 @@ static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_
                                         bool simulated, double before,
                                         struct hn_knowledge *knowledge, struct hn_error *err)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     hn_error_init(err);
     *knowledge = (struct hn_knowledge){0};
     if (hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list, err) != HN_OK)
         return err->status;
-    struct hn_ranked *sources = hn_need(list.count, sizeof *sources);
+    struct hn_ranked *sources HN_FREED = hn_need(list.count, sizeof *sources);
     size_t count = 0;
     for (size_t i = 0; i < list.count; i++) {
         double far = distance(task, &list.items[i]);
@@ -350,20 +347,17 @@ static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_
     qsort(sources, count, sizeof *sources, hn_ranked_compare);
     for (size_t i = 0; i < count && knowledge->sources < MOST_SOURCES && !hn_failed(err); i++) {
         const struct hn_tuned *tuned = &list.items[sources[i].place];
-        struct hn_records records;
+        struct hn_records records HN_ENDED_BY(hn_records_free) = {0};
         if (hn_store_load(store, &tuned->identity, &tuned->version, tuned->simulated, &records,
                           err) != HN_OK)
             break;
         add_records(knowledge, task->space, &records, before);
-        hn_records_free(&records);
     }
     size_t width = hn_space_parameter_count(task->space);
     for (size_t i = 0; i < knowledge->count; i++)
         knowledge->priors[i].choice = knowledge->choices + i * width;
     if (hn_failed(err))
         knowledge_finish(knowledge);
-    free(sources);
-    hn_tuned_list_free(&list);
     return err->status;
 }
 
@@ -657,7 +651,7 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
         return;
     uint16_t choice[hn_space_parameter_count(task->space) + 1];
     for (uint64_t t = 0; t < most && ahead->count < limit && !hn_failed(err); t++) {
-        struct hn_bindings point;
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         if (t > 0 && kind->waits != NULL && kind->waits(strategy))
             break;
         ahead->complete = !kind->propose(strategy, t, choice);
@@ -665,7 +659,6 @@ static void add_proposals(struct hn_points_ahead *ahead, const struct hn_task *t
             break;
         hn_space_bindings(task->space, choice, &point);
         add_ahead(ahead, &point, err);
-        hn_bindings_finish(&point);
     }
     kind->destroy(strategy);
 }
@@ -683,11 +676,10 @@ void hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *t
     ahead->fresh = true;
     ahead->points = hn_need(limit, sizeof *ahead->points);
     for (size_t i = 0; i < config->ladder_count && ahead->count < limit && !hn_failed(err); i++) {
-        struct hn_bindings point = {0};
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         if (hn_config_complete(config, task->space, &task->start, &config->ladder[i], &point,
                                NULL) == HN_OK)
             add_ahead(ahead, &point, err);
-        hn_bindings_finish(&point);
     }
     /* As much as is known now is enough to begin with. */
     if (hn_space_is_built(task->space))

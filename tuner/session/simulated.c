@@ -75,8 +75,8 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
         return err->status;
     const char *kernel = task->identity.kernel, *regime = task->identity.regime;
     const struct hn_identity *found = &recording->identity;
-    char *is = hn_needed(hn_bindings_text(task->problem));
-    char *was = hn_needed(hn_bindings_text(&found->problem));
+    char *is HN_FREED = hn_needed(hn_bindings_text(task->problem));
+    char *was HN_FREED = hn_needed(hn_bindings_text(&found->problem));
     if (search.folder)
         hn_fail(err, HN_ERUN, "%s holds no recording of %s for %s (%s)", path, kernel,
                 *is != '\0' ? is : "this problem", regime);
@@ -84,8 +84,6 @@ enum hn_status hn_find_recording(const struct hn_task *task, const char *path,
         hn_fail(err, HN_ECONFIG, "%s records %s (%s, %s); asked for is %s (%s, %s)", path,
                 found->kernel, *was != '\0' ? was : "no problem", found->regime, kernel,
                 *is != '\0' ? is : "no problem", regime);
-    free(is);
-    free(was);
     hn_recording_finish(recording);
     return err->status;
 }

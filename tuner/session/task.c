@@ -143,7 +143,7 @@ static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
 {
     unsigned refused = plan->refused & image->resources.warnings;
     const char *separator = "the compiler warns of what the config's 'refuse' lists: ";
-    struct hn_text why = {0};
+    struct hn_text why HN_ENDED_BY(hn_text_finish) = {0};
     if (refused == 0 || image->outcome != HN_OUTCOME_OK)
         return;
     for (int i = 0; i < HN_WARNING_COUNT; i++) {
@@ -153,7 +153,6 @@ static void check_warnings(const struct hn_plan *plan, struct hn_image *image)
         separator = ", ";
     }
     refuse(image, HN_OUTCOME_SKIPPED, why.data == NULL ? "" : why.data);
-    hn_text_finish(&why);
 }
 
 /* Turns an image that with its launch does not fit on a multiprocessor into an invalid launch. */
@@ -228,10 +227,9 @@ static void check_arguments(const struct hn_task *task, const struct hn_launch *
                             const struct hn_bindings *point, const struct hn_image *image,
                             struct hn_error *err)
 {
-    struct hn_value *values = NULL;
+    struct hn_value *values HN_FREED = NULL;
     if (hn_plan_values(task->plan, task->problem, point, &values, err) == HN_OK)
         hn_signature_check(task->plan, values, launch, image, err);
-    free(values);
     check_types(task, launch, err);
 }
 
@@ -299,7 +297,7 @@ static void append_judgement(struct hn_text *text, const struct hn_task *task,
                              const struct hn_bindings *point, struct hn_error *err)
 {
     const struct hn_plan *plan = task->plan;
-    struct hn_value *values;
+    struct hn_value *values HN_FREED = NULL;
     if (hn_plan_values(plan, task->problem, point, &values, err) != HN_OK)
         return;
     struct key key = {text, values};
@@ -314,7 +312,6 @@ static void append_judgement(struct hn_text *text, const struct hn_task *task,
                 hn_text_append(text, " ");
                 hn_value_append(text, &values[i]);
             }
-    free(values);
 }
 
 static void make_key(const struct hn_task *task, const struct hn_launch *launch,
@@ -343,10 +340,9 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         hn_bindings_append(&text, &depends);
         hn_bindings_finish(&depends);
     }
-    char *whole = hn_needed(hn_text_take(&text));
+    char *whole HN_FREED = hn_needed(hn_text_take(&text));
     if (!hn_failed(err))
         memcpy(key, hn_hash_string(whole).hex, 33);
-    free(whole);
 }
 
 /* What the config can do about a name that the source takes for a macro, or declares itself. */
@@ -369,7 +365,7 @@ static void advise(const struct hn_task *task, struct hn_image *image)
     for (size_t i = 0; i < plan->parameter_count && declares && text.length == 0; i++) {
         const char *name = plan->parameters[i], *source = task->template.files->text, *at = source;
         struct hn_code_text value;
-        struct hn_text templates = {0};
+        struct hn_text templates HN_ENDED_BY(hn_text_finish) = {0};
         bool overrides = false;
         for (size_t n = 0; n < plan->step_count; n++)
             if (plan->steps[n].entry != NULL)
@@ -386,7 +382,6 @@ static void advise(const struct hn_task *task, struct hn_image *image)
                            "%s; '%s' is a parameter of a C++ template, and a macro, too: an entry "
                            "with arguments, as %s, gives it its values",
                            message, name, templates.data);
-        hn_text_finish(&templates);
     }
     if (text.length > 0) {
         free(image->message);
@@ -398,8 +393,8 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
                                       const struct hn_bindings *point, struct hn_image *image,
                                       char key[33], struct hn_error *err)
 {
-    struct hn_launch launch;
-    struct hn_record record = {0};
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_error_init(err);
     key[0] = '\0';
     if (image->outcome != HN_OUTCOME_OK) {
@@ -411,7 +406,6 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
         hn_error_init(err);
     if (record.outcome != HN_OUTCOME_OK)
         refuse(image, record.outcome, record.message != NULL ? record.message : "no message");
-    hn_record_finish(&record);
     if (launch.step_count == 0)
         return err->status;
     image->resources.occupancy = occupancy_of(&launch, device, &image->resources);
@@ -425,14 +419,13 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     check_warnings(task->plan, image);
     if (!hn_failed(err))
         make_key(task, &launch, point, image, key, err);
-    hn_launch_finish(&launch);
     return err->status;
 }
 
 enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn_bindings *point,
                                      const struct hn_image *image, struct hn_error *err)
 {
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     struct hn_error reason;
     enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, &reason);
     if (status == HN_EVALUE)
@@ -441,7 +434,6 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
         return hn_fail(err, status, "%s", reason.message);
     hn_error_init(&reason);
     check_arguments(task, &launch, point, image, &reason);
-    hn_launch_finish(&launch);
     return hn_failed(&reason) ? hn_fail(err, reason.status, "%s: %s (at the default point)",
                                         task->config->path, reason.message)
                               : HN_OK;

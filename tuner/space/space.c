@@ -307,7 +307,7 @@ static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
         ordered++;
     if (ordered >= count)
         return;
-    uint64_t *other = hn_need_more(NULL, count * words, sizeof *other);
+    uint64_t *other HN_FREED = hn_need_more(NULL, count * words, sizeof *other);
     for (size_t word = words; word-- > 0;) {
         /* How often each byte of the word has each value. */
         uint64_t counts[BYTES][DIGITS] = {{0}};
@@ -325,7 +325,6 @@ static void sort_keys(uint64_t **keys, uint64_t count, size_t words)
             *keys = sorted;
         }
     }
-    free(other);
 }
 
 void hn_space_table_take(struct hn_space_table *table, uint64_t *keys, uint64_t count)
@@ -642,13 +641,12 @@ static enum hn_status fail_unknown(const struct hn_space *space, const struct hn
 static enum hn_status fail_other_value(const struct hn_space_parameter *parameter,
                                        const struct hn_value *value, struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&text, "'%s' has no value ", parameter->name);
     hn_value_append(&text, value);
     hn_text_append(&text, "; it has ");
     hn_values_append(&text, parameter->values, parameter->count);
     hn_fail(err, HN_ECONFIG, "%s", text.failed ? "out of memory" : text.data);
-    hn_text_finish(&text);
     return HN_ECONFIG;
 }
 

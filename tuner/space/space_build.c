@@ -371,17 +371,15 @@ static void fail_constraint(const struct hn_space_demands *demands, size_t conju
     struct hn_value values[demands->slot_count + 1];
     struct hn_value result;
     struct hn_error reason = {0};
-    struct hn_bindings point;
+    struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
     set_values(space, choice, values);
     hn_expression_evaluate(constraint->expression, values, &result, &reason);
     hn_space_bindings(space, choice, &point);
-    char *text = hn_needed(hn_bindings_text(&point));
+    char *text HN_FREED = hn_needed(hn_bindings_text(&point));
     hn_fail(err, HN_ECONFIG,
             "%sconstraint %s, at the point %s; a constraint written before it can exclude such "
             "points",
             constraint->where, reason.message, text);
-    free(text);
-    hn_bindings_finish(&point);
 }
 
 /* How many of the combinations, all or a sample, each constraint is the first to reject. */
@@ -413,9 +411,9 @@ static size_t count_rejected(const struct hn_space_demands *demands, uint16_t *c
 static void fail_empty(const struct hn_space_demands *demands, struct hn_error *err)
 {
     const struct hn_space *space = demands->space;
-    uint16_t *choice = hn_need(space->parameter_count, sizeof *choice);
-    struct hn_value *values = hn_need(demands->slot_count, sizeof *values);
-    size_t *rejected = hn_need(space->constraint_count, sizeof *rejected);
+    uint16_t *choice HN_FREED = hn_need(space->parameter_count, sizeof *choice);
+    struct hn_value *values HN_FREED = hn_need(demands->slot_count, sizeof *values);
+    size_t *rejected HN_FREED = hn_need(space->constraint_count, sizeof *rejected);
     size_t most = 0;
     size_t tried = count_rejected(demands, choice, values, rejected);
     for (size_t i = 1; i < space->constraint_count; i++)
@@ -425,9 +423,6 @@ static void fail_empty(const struct hn_space_demands *demands, struct hn_error *
             "%sno point is valid: the constraint '%s' rejects most, %zu of %zu combinations%s",
             constraint->where, hn_expression_text(constraint->expression), rejected[most], tried,
             hn_space_cartesian(space) > MOST_TRIED ? " drawn at random" : "");
-    free(choice);
-    free(values);
-    free(rejected);
 }
 
 static void destroy_basis(struct hn_space_basis *basis)

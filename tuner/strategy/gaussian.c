@@ -399,7 +399,7 @@ void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
     size_t d = gaussian->features;
     size_t m = d + 2;
     size_t room = HN_GAUSSIAN_WORK(fitted, d);
-    double *work = hn_need_more(NULL, room + 5 * m, sizeof *work);
+    double *work HN_FREED = hn_need_more(NULL, room + 5 * m, sizeof *work);
     double *place = work + room;
     double *best = place + m;
     double *gradient = best + m;
@@ -431,7 +431,6 @@ void hn_gaussian_fit(struct hn_gaussian *gaussian, const double *inputs, const d
         place[d] = fmax(place[d], noise_least);
     }
     put(gaussian, best);
-    free(work);
     for (size_t i = 0; i < count; i++)
         hn_gaussian_append(gaussian, inputs + i * d);
 }

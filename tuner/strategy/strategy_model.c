@@ -314,8 +314,8 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
     struct hn_random random = hn_random_seeded(search->seed ^ 0x2545f4914f6cdd1d);
     if (!hn_space_has_estimate(search->space))
         return 0;
-    uint16_t *points = hn_need((GUESS_SAMPLE + 1) * width, sizeof *points);
-    struct hn_ranked *guesses = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
+    uint16_t *points HN_FREED = hn_need((GUESS_SAMPLE + 1) * width, sizeof *points);
+    struct hn_ranked *guesses HN_FREED = hn_need(GUESS_SAMPLE + 1, sizeof *guesses);
     size_t drawn = 0, count = 0;
     size_t draws = hn_space_enumerated(search->space) ? GUESS_SAMPLE : GUESS_SAMPLE / DESCENTS;
     for (size_t i = 0; i < draws; i++) {
@@ -339,8 +339,6 @@ static size_t guess(const struct hn_search *search, size_t limit, uint16_t *choi
             memcpy(choices + (limit - ++count) * width, point, width * sizeof *choices);
     }
     memmove(choices, choices + (limit - count) * width, count * width * sizeof *choices);
-    free(guesses);
-    free(points);
     return count;
 }
 
@@ -499,7 +497,7 @@ static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, siz
     const struct hn_trail *trail = &strategy->trail;
     struct screen *screen = strategy->screen;
     size_t features = screen->gaussian.features;
-    double *inputs = hn_need(count * features + count, sizeof *inputs);
+    double *inputs HN_FREED = hn_need(count * features + count, sizeof *inputs);
     double *targets = inputs + count * features;
     double sum = 0, squares = 0;
     screen->best = INFINITY;
@@ -522,7 +520,6 @@ static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, siz
                     screen->fitted ? LATER_STEPS : FIRST_STEPS);
     hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
     screen->fitted = true;
-    free(inputs);
 }
 
 /* By how many standard deviations the point is expected to miss the best. */

@@ -142,7 +142,7 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
                   const struct hn_search *search, const struct hn_ranked *entries, size_t count)
 {
     size_t features = encoding->count;
-    double *inputs = hn_need(count * features + count, sizeof *inputs);
+    double *inputs HN_FREED = hn_need(count * features + count, sizeof *inputs);
     double *targets = inputs + count * features;
     /* the points that the scales are fitted to come first: every second or so, good and bad */
     size_t fitted = count < FITTED ? count : FITTED;
@@ -156,7 +156,6 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
     }
     hn_gaussian_fit(&model->gaussian, inputs, targets, count, fitted, STEPS);
     hn_gaussian_weigh(&model->gaussian, targets, model->weights);
-    free(inputs);
 }
 
 /* Adds what the priors of the search say as a feature, where there are enough of them: a Gaussian
@@ -166,7 +165,7 @@ static void learn(struct hn_prior_model *model, const struct hn_encoding *encodi
 static void add_prior(struct hn_encoding *encoding, const struct hn_search *search)
 {
     enum { BEST = MOST / 2, OTHERS = MOST - BEST };
-    struct hn_ranked *entries = hn_need(search->prior_count, sizeof *entries);
+    struct hn_ranked *entries HN_FREED = hn_need(search->prior_count, sizeof *entries);
     size_t count = 0;
     for (unsigned source = 0; source < search->prior_count && count == 0; source++)
         count = add_source(search, source, entries);
@@ -181,7 +180,6 @@ static void add_prior(struct hn_encoding *encoding, const struct hn_search *sear
         encoding->prior = model;
         encoding->category[encoding->count++] = false;
     }
-    free(entries);
 }
 
 /* Of a search's space and, where there are enough of them, its priors. */
@@ -265,7 +263,7 @@ void hn_surrogate_finish(struct hn_surrogate *surrogate)
 static size_t sort_points(struct hn_surrogate *surrogate)
 {
     size_t count = surrogate->trail->count, known = 0;
-    struct hn_ranked *ranked = hn_need(count, sizeof *ranked);
+    struct hn_ranked *ranked HN_FREED = hn_need(count, sizeof *ranked);
     for (size_t i = 0; i < count; i++) {
         double cost = surrogate->trail->costs[i];
         ranked[i] = (struct hn_ranked){isnan(cost) ? INFINITY : fmin(cost, DBL_MAX), i};
@@ -275,7 +273,6 @@ static size_t sort_points(struct hn_surrogate *surrogate)
     surrogate->order = hn_need_more(surrogate->order, count, sizeof *surrogate->order);
     for (size_t i = 0; i < count; i++)
         surrogate->order[i] = (uint32_t)ranked[i].place;
-    free(ranked);
     return known;
 }
 
@@ -354,7 +351,7 @@ static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
 {
     struct hn_gaussian *gaussian = &surrogate->gaussian;
     size_t features = gaussian->features;
-    double *inputs = hn_need(count * features, sizeof *inputs);
+    double *inputs HN_FREED = hn_need(count * features, sizeof *inputs);
     for (size_t i = 0; i < count; i++)
         hn_encoding_apply(&surrogate->encoding,
                           hn_keys_at(&surrogate->trail->points, surrogate->members[i]),
@@ -362,7 +359,6 @@ static void fit(struct hn_surrogate *surrogate, size_t count, size_t fitted)
     make_targets(surrogate, count);
     hn_gaussian_fit(gaussian, inputs, surrogate->targets, count, fitted,
                     surrogate->fitted ? LATER_STEPS : FIRST_STEPS);
-    free(inputs);
     surrogate->fitted = true;
 }
 

@@ -186,7 +186,7 @@ bool hn_move_renew(struct hn_trail *trail, uint16_t *choice)
 
 size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
 {
-    struct hn_ranked *ranked = hn_need(search->prior_count, sizeof *ranked);
+    struct hn_ranked *ranked HN_FREED = hn_need(search->prior_count, sizeof *ranked);
     size_t width = hn_space_parameter_count(search->space);
     size_t count = 0;
     unsigned source = 0; /* of the first that was measured, which is the most relevant */
@@ -203,6 +203,5 @@ size_t hn_seeds(const struct hn_search *search, size_t limit, uint16_t *choices)
     for (size_t i = 0; i < count; i++) /* worst first */
         memcpy(choices + i * width, search->priors[ranked[count - 1 - i].place].choice,
                width * sizeof *choices);
-    free(ranked);
     return count;
 }

@@ -421,10 +421,9 @@ static void take_image(struct hn_compile_workers *workers, struct hn_compile_wor
     /* A host may send anything in the place of machine code. */
     bool checks = worker->host != NULL && job->image.outcome == HN_OUTCOME_OK;
     for (size_t i = 0; checks && !hn_failed(err) && i < job->image.entry_count; i++) {
-        struct hn_parameters parameters;
+        struct hn_parameters parameters HN_ENDED_BY(hn_parameters_finish) = {0};
         hn_cubin_read_parameters(job->image.cubin, job->image.size, job->image.entries[i],
                                  &parameters, err);
-        hn_parameters_finish(&parameters);
     }
     if (!hn_failed(err))
         finish_job(workers, worker);
@@ -671,7 +670,8 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
                                    const char *architecture, struct hn_error *err)
 {
     const struct hn_compile_pool *pool = want->client;
-    struct hn_message request = {.json = hn_message_of_source(source, architecture, err)};
+    struct hn_message request HN_ENDED_BY(hn_message_finish) = {
+        .json = hn_message_of_source(source, architecture, err)};
     struct hn_source_key key;
     bool sets_up = want->rank == HN_RANK_SETUP;
     pool->workers->asked = true;
@@ -684,7 +684,6 @@ enum hn_status hn_compile_pool_ask(const struct hn_want *want, const struct hn_s
                           sets_up || pool->keeps_all || (pool->keeps_shared && key.leaves_out));
         hn_event_signal(pool->workers->owner->wakeup);
     }
-    hn_message_finish(&request);
     return status;
 }
 
@@ -780,12 +779,11 @@ bool hn_compile_pool_wait(struct hn_compile_pool *pool, const uint64_t *wanted, 
             return false;
         if (hn_compile_pool_take(pool, wanted, id, image))
             return true;
-        struct pollfd *fds = hn_need(hn_compile_pool_poll(pool, NULL, false), sizeof *fds);
+        struct pollfd *fds HN_FREED = hn_need(hn_compile_pool_poll(pool, NULL, false), sizeof *fds);
         int timeout = hn_compile_pool_timeout_ms(pool);
         if (poll(fds, hn_compile_pool_poll(pool, fds, false),
                  timeout >= 0 && timeout < sleep_limit_ms ? timeout : sleep_limit_ms) >= 0)
             hn_compile_pool_poll(pool, fds, true);
-        free(fds);
         hn_interrupt_check(err);
     }
     return false;

@@ -51,11 +51,10 @@ static const double unknown_limit_w = 1000;
 /* Says something before the reply; the value, which is taken over, may be NULL. */
 static void tell(struct gpu *gpu, const char *type, const char *key, json_t *value)
 {
-    struct hn_message message;
+    struct hn_message message HN_ENDED_BY(hn_message_finish) = {0};
     hn_message_init(&message, type);
     json_object_set_new(message.json, key, value);
     hn_channel_send(gpu->channel, &message, NULL);
-    hn_message_finish(&message);
 }
 
 static void take_turn(struct gpu *gpu)
@@ -124,7 +123,7 @@ static char *find_file(const char *path, const char *hash, struct hn_error *err)
 /* Measuring with other data, or against other results, is another problem. NULL: hone runs here. */
 static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *err)
 {
-    struct hn_plan_files files;
+    struct hn_plan_files files HN_ENDED_BY(hn_plan_files_finish) = {0};
     if (hn_failed(err) || wanted == NULL)
         return;
     hn_plan_list_files(gpu->plan, &gpu->problem, &files, err);
@@ -140,7 +139,6 @@ static void find_data(struct gpu *gpu, const json_t *wanted, struct hn_error *er
             *files.items[i].name = found;
         }
     }
-    hn_plan_files_finish(&files);
 }
 
 /* Until its energy is measured, a point is reckoned with what the GPU may draw at most. */
@@ -222,7 +220,7 @@ static void warm_up(struct gpu *gpu, struct hn_error *err)
 static void evaluate(struct gpu *gpu, struct hn_error *err)
 {
     struct hn_bench_request wanted = {0};
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_fields_read("request", &hn_bench_request_structure, json_object_get(gpu->request, "request"),
                    &wanted, err);
     if (!hn_failed(err))
@@ -234,7 +232,6 @@ static void evaluate(struct gpu *gpu, struct hn_error *err)
     }
     if (record.timing.sample_count > 0)
         gpu->busy_ms = hn_now_ms();
-    hn_record_finish(&record);
 }
 
 static void reseed(struct gpu *gpu, struct hn_error *err)
@@ -277,9 +274,9 @@ static void race(struct gpu *gpu, struct hn_error *err)
     struct hn_race_rules rules = {0};
     hn_fields_read("rules", &hn_race_rules_structure, json_object_get(gpu->request, "rules"),
                    &rules, err);
-    struct hn_image *images = hn_need(count, sizeof *images);
-    struct hn_bench_candidate *candidates = hn_need(count, sizeof *candidates);
-    struct hn_record *records = hn_need(count, sizeof *records);
+    struct hn_image *images HN_FREED = hn_need(count, sizeof *images);
+    struct hn_bench_candidate *candidates HN_FREED = hn_need(count, sizeof *candidates);
+    struct hn_record *records HN_FREED = hn_need(count, sizeof *records);
     for (size_t i = 0; i < count; i++) {
         get_variant(gpu, json_array_get(items, i), &records[i].point, &images[i], err);
         candidates[i] = (struct hn_bench_candidate){&records[i].point, &images[i]};
@@ -294,9 +291,6 @@ static void race(struct gpu *gpu, struct hn_error *err)
         hn_record_finish(&records[i]);
     }
     json_object_set_new(gpu->reply, "records", told);
-    free(images);
-    free(candidates);
-    free(records);
 }
 
 static const struct {
@@ -354,7 +348,7 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
  * hone is gone, the run failed or the device faulted. */
 static bool answer(struct gpu *gpu, const struct hn_message *request)
 {
-    struct hn_message reply;
+    struct hn_message reply HN_ENDED_BY(hn_message_finish) = {0};
     struct hn_error err = {.status = HN_OK};
     hn_message_init(&reply, "done");
     gpu->message = request;
@@ -374,7 +368,6 @@ static bool answer(struct gpu *gpu, const struct hn_message *request)
     } else {
         hn_worker_fail(gpu->channel, err.status, &err);
     }
-    hn_message_finish(&reply);
     return !hn_failed(&err) && !dead;
 }
 

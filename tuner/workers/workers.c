@@ -303,12 +303,11 @@ static void listen_to(struct hn_card *card, struct hn_gpu_result *result, struct
     enum hn_received received = HN_RECEIVED_MESSAGE;
     bool failed = hn_failed(err);
     while (received == HN_RECEIVED_MESSAGE && result->end == HN_GPU_NOTHING) {
-        struct hn_message message;
+        struct hn_message message HN_ENDED_BY(hn_message_finish) = {0};
         received = hn_process_listen(&card->process, &message, err);
         if (received != HN_RECEIVED_MESSAGE)
             continue;
         take_message(card, &message, result);
-        hn_message_finish(&message);
     }
     if (received == HN_RECEIVED_CLOSED)
         take_death(card, result, err);
