@@ -649,7 +649,7 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_source *
     bool nvcc = source->compiler == HN_COMPILER_NVCC;
     hn_error_init(err);
     hn_architecture_name(architecture, source->arch_specific, name);
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     if (!nvcc)
         check_architecture(nvrtc, name, err);
     check_options(source, name, err);
@@ -663,11 +663,6 @@ enum hn_status hn_compile(const struct hn_nvrtc *nvrtc, const struct hn_source *
     return err->status;
 }
 
-void hn_image_init(struct hn_image *image)
-{
-    *image = (struct hn_image){.outcome = HN_OUTCOME_COMPILE_ERROR};
-}
-
 void hn_image_finish(struct hn_image *image)
 {
     if (image == NULL)
@@ -676,7 +671,7 @@ void hn_image_finish(struct hn_image *image)
     free(image->cubin);
     free(image->log);
     free(image->message);
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
 }
 
 enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err)

@@ -20,7 +20,8 @@ struct hn_image {
     double compile_ms;
 };
 
-void hn_image_init(struct hn_image *image);
+/* An image that was not made yet. */
+#define HN_NO_IMAGE ((struct hn_image){.outcome = HN_OUTCOME_COMPILE_ERROR})
 void hn_image_finish(struct hn_image *image);
 /* `to` need not be initialised, and is to be finished in any case. */
 enum hn_status hn_image_copy(struct hn_image *to, const struct hn_image *from, struct hn_error *err);

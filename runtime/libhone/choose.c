@@ -786,11 +786,10 @@ static void freeze_later(const struct search *search, struct hone_kernel *handle
                          const struct hn_lib_choice *choice)
 {
     const struct hone_options *options = search->asked.options;
-    struct hn_image none;
+    struct hn_image none = HN_NO_IMAGE;
     if (search->asked.cache->freeze_after <= 0 || options->forbid_compile != 0 ||
         handle->shared == NULL || handle->is_watched || handle->as_graph)
         return;
-    hn_image_init(&none);
     struct hn_lib_freeze *freeze = hn_lib_freeze_make(handle, options);
     if (freeze != NULL)
         handle->race = hn_lib_race_make(handle, choice, freeze, &none);
@@ -827,8 +826,7 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
     struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {.items = NULL};
     struct hone_kernel *handle = NULL;
     struct hn_lib_race *race = NULL;
-    struct hn_image image;
-    hn_image_init(&image);
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     choose_fast(search, &list, &choice, err);
     if (!hn_failed(err))
         check_constants(search, &choice, err);
@@ -845,7 +843,6 @@ static struct hone_kernel *make_chosen(struct search *search, struct hn_error *e
         if (handle != NULL)
             freeze_later(search, handle, &choice);
     }
-    hn_image_finish(&image);
     return handle;
 }
 

@@ -66,7 +66,7 @@ struct hn_lib_freeze *hn_lib_freeze_make(const struct hone_kernel *own,
     struct hn_lib_freeze *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
-    hn_image_init(&made->image);
+    made->image = HN_NO_IMAGE;
     made->command = hn_lib_find_command(options);
     bool can =
         made->command != NULL && plan->freeze_if != NULL && !hn_plan_freezes(plan, &own->point) &&
@@ -164,7 +164,7 @@ bool hn_lib_freeze_step(struct hn_lib_freeze *freeze, const struct hone_kernel *
         pthread_mutex_unlock(&cache->lock);
         freeze->stage = OVER;
         *image = freeze->image;
-        hn_image_init(&freeze->image);
+        freeze->image = HN_NO_IMAGE;
     }
     bool again = hn_failed(err) && freeze->stage == COMPILING && freeze->starts < STARTS_MOST;
     if (hn_failed(err))

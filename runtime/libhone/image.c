@@ -514,7 +514,7 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
     made->cache = cache;
     made->context = choice->asked->context;
     made->image = *image;
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     made->functions = hn_allocate(made->image.entry_count, sizeof *made->functions, err);
     if (made->functions != NULL &&
         hn_plan_program_values(choice->plan->plan, choice->point, choice->asked->problem,
@@ -532,20 +532,15 @@ static struct hn_lib_module *add_module(const struct hn_lib_choice *choice, stru
 
 bool hn_lib_image_is_kept(const struct hn_lib_choice *choice)
 {
-    struct hn_image image;
-    if (find_module(choice, NULL, false) != NULL)
-        return true;
-    hn_image_init(&image);
-    bool kept = read_kept(choice, &image);
-    hn_image_finish(&image);
-    return kept;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
+    return find_module(choice, NULL, false) != NULL || read_kept(choice, &image);
 }
 
 struct hone_kernel *hn_lib_load(const struct hn_lib_choice *choice, struct hn_image *image,
                                 struct hn_error *err)
 {
     bool compiled = false;
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     if (choice->plan->plan->pipeline != NULL) {
         hn_lib_fail(err, HONE_UNSUPPORTED,
                     "the plan of %s is a pipeline between host and device, which the "

@@ -216,7 +216,7 @@ struct hn_lib_race *hn_lib_race_make(struct hone_kernel *own, const struct hn_li
     struct hn_identity *identity = &race->identity;
     pthread_mutex_init(&race->lock, NULL);
     race->racers[0] = (struct racer){.kernel = own, .image = *image};
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     race->count = 1;
     race->freeze = freeze;
     atomic_init(&race->waits, freeze != NULL);
@@ -291,7 +291,7 @@ bool hn_lib_race_add(struct hn_lib_race *race, struct hone_kernel *kernel, struc
     }
     race->own_slots |= own_slots;
     race->racers[race->count++] = (struct racer){.kernel = kernel, .image = *image};
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     return true;
 }
 
@@ -479,7 +479,7 @@ static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own
         hn_lib_is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
         return;
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    hn_image_init(&image);
+    image = HN_NO_IMAGE;
     hn_c_locale_enter(&locale);
     bool over = atomic_load(&race->waits) &&
                 hn_lib_freeze_step(race->freeze, own, &frozen, &image, &race->failure);

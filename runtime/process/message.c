@@ -332,7 +332,7 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
 {
     struct hn_json_reader reader = {"image", err, NULL};
     hn_error_init(err);
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     hn_fields_read("image", &image_structure, json, image, err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
     /* What can be launched has code and says where; and only what comes of compiling is an image.

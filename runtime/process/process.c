@@ -350,7 +350,7 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
     struct hn_image image;
     struct hn_message reply HN_ENDED_BY(hn_message_finish) = {0};
     struct hn_error err = {0};
-    hn_image_init(&image);
+    image = HN_NO_IMAGE;
     double start_ms = cpu_ms();
     if (hn_message_compile(message, nvrtc, &image, &err) == HN_OK) {
         if (image.size > most) {

@@ -71,8 +71,8 @@ void bench_fixture_load(struct bench_fixture *fixture, const char *config, int c
     struct hn_error err = {.message = ""};
     *fixture = (struct bench_fixture){0};
     fixture->device.identity.capability = capability;
-    hn_image_init(&fixture->support);
-    hn_image_init(&fixture->reference);
+    fixture->support = HN_NO_IMAGE;
+    fixture->reference = HN_NO_IMAGE;
     snprintf(path, sizeof path, "%s/%s", HONE_TEST_DATA, config);
     must(hn_nvrtc_open(&fixture->nvrtc, &err), &err);
     must(hn_config_load(path, NULL, &fixture->config, &err), &err);
@@ -149,7 +149,7 @@ void bench_fixture_compile(struct bench_fixture *fixture, const char *point, str
     struct hn_bindings bindings ENDED_BY(hn_bindings_finish) = {0};
     struct hn_source source ENDED_BY(hn_source_finish);
     struct hn_error err = {.message = ""};
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     must(hn_bindings_parse(point, &bindings, &err), &err);
     must(hn_source_make(fixture->config->plan, &fixture->template, &fixture->config->problems[0],
                         &bindings, &source, &err),

@@ -159,8 +159,7 @@ static bool can_be_raced(struct hone_kernel *kernel, const struct hn_tuned *tune
 {
     const struct hn_lib_question asked = {.options = &racing};
     const struct hn_lib_choice choice = {.asked = &asked, .tuned = tuned};
-    struct hn_image image;
-    hn_image_init(&image);
+    struct hn_image image = HN_NO_IMAGE;
     struct hn_lib_race *race = hn_lib_race_make(kernel, &choice, NULL, &image);
     bool can = race != NULL;
     hn_lib_race_destroy(race);
@@ -207,8 +206,7 @@ TEST(what_changes_its_inputs_is_not_raced_in_two_steps)
     struct hone_kernel two_steps = *adds;
     const struct hn_lib_question asked = {.options = &racing};
     const struct hn_lib_choice choice = {.asked = &asked, .tuned = &adds->configuration->tuned};
-    struct hn_image image;
-    hn_image_init(&image);
+    struct hn_image image = HN_NO_IMAGE;
     struct hn_lib_race *race = hn_lib_race_make(adds, &choice, NULL, &image);
     assert_non_null(race);
     two_steps.step_count = 2;

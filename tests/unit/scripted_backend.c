@@ -47,7 +47,7 @@ static void compile(struct scripted *scripted, const struct hn_start *start, str
     }
     assert_true(scripted->compiled_count < LOG_LIMIT);
     scripted->compiled[scripted->compiled_count++] = number;
-    hn_image_init(&event.image);
+    event.image = HN_NO_IMAGE;
     event.image.outcome = fate->compiled;
     event.image.resources.registers = number;
     event.image.resources.known = true;

@@ -86,7 +86,7 @@ static void process(struct hn_compile_pool *pool)
 static struct hn_image *take_now(struct hn_compile_pool *pool, uint64_t id)
 {
     struct hn_image *image = keep_new(struct hn_image, hn_image_finish);
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     if (hn_compile_pool_take(pool, &id, &id, image))
         return image;
     drop(image);

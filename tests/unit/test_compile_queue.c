@@ -68,8 +68,7 @@ static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome out
  * it compiled. */
 static int take(struct hn_compile_pool *client, uint64_t id, bool first)
 {
-    struct hn_image image;
-    hn_image_init(&image);
+    struct hn_image image = HN_NO_IMAGE;
     if (!hn_compile_pool_take(client, &id, &id, &image))
         return -1;
     int outcome = (int)image.outcome;

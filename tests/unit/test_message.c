@@ -135,7 +135,7 @@ TEST(a_copy_has_its_own_blobs)
 
 static void make_image(struct hn_image *image)
 {
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     image->outcome = HN_OUTCOME_OK;
     image->log = strdup("ptxas info : Used 32 registers");
     image->cubin = malloc(3);
@@ -193,9 +193,8 @@ TEST(images_survive_the_wire)
 
 TEST(a_failed_compilation_has_no_cubin)
 {
-    struct hn_image was, is;
+    struct hn_image was = HN_NO_IMAGE, is;
     struct hn_message message ENDED_BY(hn_message_finish);
-    hn_image_init(&was);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");
     hn_message_init(&message, "compiled");
     assert_ok(hn_message_add_image(&message, message.json, &was, NULL));

@@ -125,8 +125,7 @@ TEST(a_program_that_does_not_fit_is_refused)
     struct hn_device device;
     struct hn_context context ENDED_BY(hn_context_finish);
     struct hn_roofs roofs;
-    struct hn_image image ENDED_BY(hn_image_finish);
-    hn_image_init(&image);
+    struct hn_image image ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     image.outcome = HN_OUTCOME_COMPILE_ERROR;
     assert_ok(hn_driver_open(&driver, NULL));
     assert_ok(hn_driver_device(&driver, 0, &device, &said));

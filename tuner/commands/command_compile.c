@@ -60,7 +60,7 @@ static void choose_points(struct compile *compile, struct hn_error *err)
     compile->variants = hn_need(compile->count, sizeof *compile->variants);
     uint16_t choice[hn_space_parameter_count(space) + 1];
     for (uint64_t i = 0; !hn_failed(err) && i < compile->count; i++) {
-        hn_image_init(&compile->variants[i].image);
+        compile->variants[i].image = HN_NO_IMAGE;
         if (options->all) {
             hn_space_point(space, i, choice);
             hn_space_bindings(space, choice, &compile->variants[i].point);

@@ -88,12 +88,11 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
 {
     char architecture[16];
     struct hn_nvrtc nvrtc;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_context context;
     snprintf(architecture, sizeof architecture, "sm_%d", device->identity.capability);
     if (hn_failed(err) || hn_nvrtc_open(&nvrtc, err) != HN_OK)
         return;
-    hn_image_init(&image);
     hn_compile(&nvrtc, &hn_roofs_program, architecture, &image, err);
     hn_nvrtc_close(&nvrtc);
     int lock = hn_turn_open(device->uuid, NULL);
@@ -104,7 +103,6 @@ static void measure_roofs(const struct hn_driver *driver, const struct hn_device
     }
     hn_turn_end(lock);
     hn_close(&lock);
-    hn_image_finish(&image);
 }
 
 /* roofs: NULL where they are not known. */

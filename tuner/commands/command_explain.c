@@ -30,7 +30,7 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
 {
     struct explain *explain = context;
     struct hn_source source;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_error err = {.status = HN_OK};
     char architecture[32];
     uint64_t number;
@@ -38,7 +38,6 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
         return HN_COMPILES_UNKNOWN;
     if (explain->pool == NULL)
         explain->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
-    hn_image_init(&image);
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
     if (hn_task_source(task, point, &source, &err) == HN_OK) {
         hn_compile_pool_submit(explain->pool, 0, &source, architecture, &err);
@@ -46,11 +45,9 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
     }
     hn_compile_pool_wait(explain->pool, NULL, &number, &image, &err);
     explain->tried_in_vain = hn_failed(&err);
-    enum hn_compiles compiles = explain->tried_in_vain           ? HN_COMPILES_UNKNOWN
-                                : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
-                                                                 : HN_COMPILES_NOT;
-    hn_image_finish(&image);
-    return compiles;
+    return explain->tried_in_vain           ? HN_COMPILES_UNKNOWN
+           : image.outcome == HN_OUTCOME_OK ? HN_COMPILES
+                                            : HN_COMPILES_NOT;
 }
 
 /* A session that measures nothing else, and nothing at all where the cache has it. */

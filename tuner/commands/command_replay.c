@@ -225,9 +225,8 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
 {
     struct hn_task *task = backend->task;
     struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     bool same_device = hn_device_identity_equal(&tuned->identity.device, &task->identity.device);
-    hn_image_init(&image);
     bool from_cache = load_image(replay, task, tuned, &image);
     if (!from_cache) {
         hn_image_finish(&image);
@@ -246,7 +245,6 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
                                    has_given(replay->given->store, tuned)),
                 views);
     }
-    hn_image_finish(&image);
 }
 
 enum { BEST_COUNT = 5 };

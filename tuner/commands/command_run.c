@@ -54,11 +54,10 @@ static void set_reference(struct result *result, struct hn_error *err)
     const struct hn_task *task = &result->task;
     struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_source source;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     if (hn_failed(err) || !hn_reference_is_kernel(&task->plan->reference) ||
         hn_plan_depends(task->plan, &result->record.point, &depends, err) != HN_OK)
         return;
-    hn_image_init(&image);
     if (hn_task_reference_source(task, &depends, &source, err) == HN_OK) {
         compile_needed(result->once, &source, "reference does", &image, err);
         hn_source_finish(&source);
@@ -68,7 +67,6 @@ static void set_reference(struct result *result, struct hn_error *err)
         hn_bench_set_reference(result->bench, &depends, &image, err);
         hn_turn_end(result->once->lock);
     }
-    hn_image_finish(&image);
 }
 
 static bool is_good(const struct hn_record *record, const struct hn_error *err)
@@ -356,9 +354,9 @@ static json_t *make_document(const struct once *once)
 
 static void run_problem(struct once *once, size_t problem, struct hn_error *err)
 {
-    struct hn_image support;
+    struct hn_image support HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_support_options asked;
-    struct result result = {.once = once};
+    struct result result = {.once = once, .image = HN_NO_IMAGE};
     struct hn_bench_options options = {.regime = (enum hn_regime)once->options->regime,
                                        .seed = once->options->search.seed,
                                        .observers = hn_observers,
@@ -367,8 +365,6 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
     if (hn_task_make(once->given->config, problem, options.regime, HN_TASK_MEASURES, &result.task,
                      err) != HN_OK)
         return;
-    hn_image_init(&support);
-    hn_image_init(&result.image);
     options.watch = hn_health_watch_create(once->device.uuid);
     const struct hn_source program = hn_support_program(task->plan, &asked);
     compile_needed(once, &program, "support kernels do", &support, err);
@@ -393,7 +389,6 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
     hn_health_watch_destroy(options.watch);
     hn_record_finish(&result.record);
     hn_image_finish(&result.image);
-    hn_image_finish(&support);
     hn_task_finish(&result.task);
 }
 

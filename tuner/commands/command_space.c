@@ -101,11 +101,10 @@ static void check_signature(struct view *view, struct hn_error *err)
 {
     struct hn_nvrtc nvrtc;
     struct hn_source source HN_ENDED_BY(hn_source_finish) = {.template = NULL};
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_error ignored;
     if (hn_failed(err))
         return;
-    hn_image_init(&image);
     if (hn_task_source(&view->task, &view->task.start, &source, err) == HN_OK &&
         hn_nvrtc_open(&nvrtc, &ignored) == HN_OK) {
         if (hn_compile(&nvrtc, &source, architecture, &image, &ignored) == HN_OK &&
@@ -113,7 +112,6 @@ static void check_signature(struct view *view, struct hn_error *err)
             hn_task_check_default(&view->task, &view->task.start, &image, err);
         hn_nvrtc_close(&nvrtc);
     }
-    hn_image_finish(&image);
     hn_bindings_finish(&view->task.start);
 }
 

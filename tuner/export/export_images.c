@@ -155,7 +155,7 @@ static void gather(const struct hn_export *export, struct hn_export_images *imag
     for (size_t i = 0; i < most && !hn_failed(err); i++) {
         struct hn_export_image *item = &images->items[images->count++];
         size_t architecture = i % architectures.count;
-        hn_image_init(&item->image);
+        item->image = HN_NO_IMAGE;
         item->config = i / architectures.count;
         item->capability = architectures.capabilities[architecture];
         memcpy(item->architecture, architectures.names[architecture], sizeof item->architecture);

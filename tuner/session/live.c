@@ -100,7 +100,7 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
 {
     uint64_t id = number_of(job);
     bool taken = false;
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     /* A kept image is there without anybody having to say so. */
     if (!hn_failed(err))
         hn_compile_pool_process(live->pool, err);

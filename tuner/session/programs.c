@@ -554,7 +554,7 @@ static void take_built(struct programs *programs, struct build *build,
 {
     const struct command *command = &build->command;
     *event = (struct hn_backend_event){HN_EVENT_COMPILED, build->ticket, .image = {0}};
-    hn_image_init(&event->image);
+    event->image = HN_NO_IMAGE;
     event->image.compile_ms = command->ended_ms - command->since_ms;
     event->image.message = hn_need_copy(command->why[0] == '\0' ? "it is a program" : command->why);
     event->image.outcome = command->why[0] == '\0' ? HN_OUTCOME_OK

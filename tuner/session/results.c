@@ -59,7 +59,7 @@ struct hn_flight *hn_tickets_fly(struct hn_tickets *tickets, size_t number)
         return ticket->flight;
     ticket->flight = hn_need(1, sizeof *ticket->flight);
     ticket->flight->censor = SIZE_MAX;
-    hn_image_init(&ticket->flight->image);
+    ticket->flight->image = HN_NO_IMAGE;
     return ticket->flight;
 }
 

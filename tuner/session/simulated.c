@@ -120,7 +120,7 @@ static void close_simulated(struct hn_backend *backend)
 
 static void compile(const struct hn_record *record, struct hn_image *image)
 {
-    hn_image_init(image);
+    *image = HN_NO_IMAGE;
     image->outcome = HN_OUTCOME_OK;
     if (record == NULL) {
         image->outcome = HN_OUTCOME_SKIPPED;

@@ -106,7 +106,7 @@ static void finish_want(struct hn_job *job, struct hn_want *want, bool moves)
 {
     if (moves) {
         want->image = job->image;
-        hn_image_init(&job->image);
+        job->image = HN_NO_IMAGE;
     } else if (hn_image_copy(&want->image, &job->image, NULL) != HN_OK) {
         hn_needed(NULL);
     }
@@ -131,12 +131,12 @@ static void compile_queue_ask(const struct hn_want *asked, const struct hn_hash 
         job = LIST_NEXT(job, same);
     struct hn_want *want = hn_need(1, sizeof *want);
     *want = *asked;
-    hn_image_init(&want->image);
+    want->image = HN_NO_IMAGE;
     if (job == NULL) {
         job = hn_need(1, sizeof *job);
         *job = (struct hn_job){.key = *key, .request = *request};
         *request = (struct hn_message){0};
-        hn_image_init(&job->image);
+        job->image = HN_NO_IMAGE;
         TAILQ_INIT(&job->wants);
         LIST_INSERT_HEAD(bucket, job, same);
         TAILQ_INSERT_TAIL(&queue->waiting, job, next);

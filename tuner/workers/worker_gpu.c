@@ -328,7 +328,7 @@ static void dispatch(struct gpu *gpu, struct hn_error *err)
     if (hn_failed(err))
         return;
     gpu->point = (struct hn_bindings){0};
-    hn_image_init(&gpu->image);
+    gpu->image = HN_NO_IMAGE;
     if (handlers[i].reads == VARIANT)
         get_variant(gpu, gpu->request, &gpu->point, &gpu->image, err);
     else if (handlers[i].reads == IMAGE)
