@@ -538,7 +538,8 @@ static void complete_expressions(struct hn_rule *rule, struct hn_error *err)
 {
     const char *names[HN_RULE_VALUES_MOST + HN_RULE_PARAMETERS_MOST];
     size_t word_count = 0;
-    const char **words = hn_allocate(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words, err);
+    const char **words HN_FREED =
+        hn_allocate(rule->value_count * HN_RULE_WORDS_MOST, sizeof *words, err);
     if (words == NULL)
         return;
     for (size_t i = 0; i < rule->value_count; i++) {
@@ -550,7 +551,6 @@ static void complete_expressions(struct hn_rule *rule, struct hn_error *err)
     for (size_t i = 0; !hn_failed(err) && i < rule->feature_count; i++)
         complete_feature(rule, &scope, &rule->features[i], err);
     complete_cost(rule, names, err);
-    free(words);
 }
 
 enum hn_status hn_rule_complete(struct hn_rule *rule, struct hn_error *err)

@@ -150,7 +150,8 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *sou
                                "--modify-stack-limit=false", "--std=c++17"};
     const char *const folders[] = {nvrtc->include_dir, nvrtc->cccl_dir, bundled, bundled};
     size_t count = sizeof own / sizeof *own;
-    const char **options = hn_allocate(count + 5 + source->option_count, sizeof *options, err);
+    const char **options HN_FREED =
+        hn_allocate(count + 5 + source->option_count, sizeof *options, err);
     if (options == NULL)
         return NVRTC_SUCCESS;
     memcpy(options, own, sizeof own);
@@ -167,7 +168,6 @@ static nvrtcResult run(const struct hn_nvrtc *nvrtc, const struct hn_source *sou
     double start = hn_now_ms();
     nvrtcResult result = nvrtc->p_nvrtcCompileProgram(program, (int)count, options);
     image->compile_ms = hn_now_ms() - start;
-    free(options);
     return result;
 }
 
@@ -596,7 +596,7 @@ static void choose_kernels(const struct hn_source *source, struct hn_image *imag
                            struct hn_error *err)
 {
     struct choice choice = {.source = source};
-    const char **names = hn_cubin_kernels(image->cubin, image->size, &choice.count, err);
+    const char **names HN_FREED = hn_cubin_kernels(image->cubin, image->size, &choice.count, err);
     choice.kernels = hn_allocate(choice.count, sizeof *choice.kernels, err);
     for (size_t i = 0; !hn_failed(err) && i < choice.count; i++)
         read_kernel(names[i], &choice.kernels[i]);
@@ -604,7 +604,6 @@ static void choose_kernels(const struct hn_source *source, struct hn_image *imag
         if (!hn_failed(err) && image->message == NULL && hn_text_is_word(source->entries[i]))
             choose(&choice, &image->entries[i], image, err);
     free(choice.kernels);
-    free(names);
 }
 
 /* What becomes of what a compiler made, or of the reason why it made nothing. */

@@ -397,7 +397,7 @@ static void read_entries(const struct hn_source *source, struct hn_image *image,
                          struct hn_error *err)
 {
     size_t count;
-    const char **kernels = hn_cubin_kernels(image->cubin, image->size, &count, err);
+    const char **kernels HN_FREED = hn_cubin_kernels(image->cubin, image->size, &count, err);
     image->entries = hn_allocate(source->entry_count, sizeof *image->entries, err);
     for (size_t i = 0; i < source->entry_count && !hn_failed(err); i++) {
         const char *entry = source->entries[i];
@@ -405,7 +405,6 @@ static void read_entries(const struct hn_source *source, struct hn_image *image,
             entry = find_marked(kernels, count, entry, i, err);
         image->entries[image->entry_count++] = hn_copy_string(entry, err);
     }
-    free(kernels);
 }
 
 /* "hone_entry(2): error: …" is one in the second entry. */

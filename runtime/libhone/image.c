@@ -185,7 +185,8 @@ static bool make_corner(const struct hn_lib_choice *choice, bool high, int beyon
 static bool program_is_shared(const struct hn_lib_choice *choice)
 {
     struct hn_lib_configuration *configuration = choice->configuration;
-    struct hn_bindings low, high;
+    struct hn_bindings low HN_ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_bindings high HN_ENDED_BY(hn_bindings_finish) = {0};
     if (configuration == NULL)
         return false;
     if (configuration->program == HN_PROGRAM_UNKNOWN) {
@@ -197,8 +198,6 @@ static bool program_is_shared(const struct hn_lib_choice *choice)
             shared = make_corner(choice, false, 0, &low);
             shared = make_corner(choice, true, 1, &high) && shared &&
                      program_is_same(choice, &low, &high);
-            hn_bindings_finish(&low);
-            hn_bindings_finish(&high);
         }
         configuration->program = shared ? HN_PROGRAM_SHARED : HN_PROGRAM_OWN;
     }
@@ -400,13 +399,12 @@ static void make_program(struct hn_lib_module *module, const struct hn_lib_choic
 {
     const struct hn_plan *plan = choice->plan->plan;
     const struct hn_bindings *problem = choice->asked->problem;
-    struct hn_bindings low, high;
+    struct hn_bindings low HN_ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_bindings high HN_ENDED_BY(hn_bindings_finish) = {0};
     bool can = make_corner(choice, false, 0, &low);
     can = make_corner(choice, true, 0, &high) && can &&
           hn_launch_program_make(&module->launches, plan, choice->asked->device, choice->point,
                                  &low, &high);
-    hn_bindings_finish(&low);
-    hn_bindings_finish(&high);
     for (size_t i = 0; can && i < problem->count; i++)
         can = problem->values[i].type != HN_WORD ||
               hn_bindings_get(&module->values, problem->names[i]) != NULL;

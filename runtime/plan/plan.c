@@ -263,16 +263,14 @@ enum hn_status hn_plan_bind(struct hn_plan *plan, const struct hn_expression **f
     for (size_t i = 0; i < plan->word_list_count; i++)
         most_words += plan->word_lists[i].count;
     hn_error_init(err);
-    const char **names = hn_allocate(most, sizeof *names, err);
-    const char **words = hn_allocate(most_words, sizeof *words, err);
+    const char **names HN_FREED = hn_allocate(most, sizeof *names, err);
+    const char **words HN_FREED = hn_allocate(most_words, sizeof *words, err);
     struct binder binder = {.plan = plan, .failed = failed, .names = names, .err = err};
     if (!hn_failed(err)) {
         binder.before_metric = collect_names(plan, names);
         binder.scope = (struct hn_scope){names, 0, words, collect_words(plan, words)};
         hn_expressions_walk(&hn_plan_structure, plan, bind, &binder);
     }
-    free(words);
-    free(names);
     return err->status;
 }
 

@@ -377,7 +377,8 @@ static const int niceness = 5;
 void hn_worker_compile(struct hn_channel *channel)
 {
     struct hn_nvrtc nvrtc;
-    struct hn_message ready, request;
+    struct hn_message ready HN_ENDED_BY(hn_message_finish) = {0};
+    struct hn_message request;
     struct hn_error err = {0};
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + niceness);
     if (hn_nvrtc_open(&nvrtc, &err) != HN_OK) {
@@ -388,7 +389,6 @@ void hn_worker_compile(struct hn_channel *channel)
     hn_message_init(&ready, "ready");
     json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc.major, nvrtc.minor));
     bool alive = hn_channel_send(channel, &ready, &err) == HN_OK;
-    hn_message_finish(&ready);
     while (alive && hn_channel_receive(channel, true, &request, &err) == HN_RECEIVED_MESSAGE) {
         alive = answer(channel, &nvrtc, &request);
         hn_message_finish(&request);

@@ -657,7 +657,8 @@ static void list_of(const struct hn_given *given, const char *path, struct hn_tu
 
 static void run_diff(struct hn_given *given, struct hn_error *err)
 {
-    struct hn_tuned_list ours, theirs;
+    struct hn_tuned_list ours HN_ENDED_BY(hn_tuned_list_free) = {0};
+    struct hn_tuned_list theirs HN_ENDED_BY(hn_tuned_list_free) = {0};
     json_int_t differing = 0;
     const struct hn_options *options = given->options;
     if (hn_store_list(given->store, HN_STORE_UNCOUNTED, NULL, NULL, &ours, err) != HN_OK)
@@ -676,8 +677,6 @@ static void run_diff(struct hn_given *given, struct hn_error *err)
                                 pairs_to_json(&pairs, options->all ? ~0U : ~(1U << SAME))),
                       diff_views, err);
     free(pairs.items);
-    hn_tuned_list_free(&theirs);
-    hn_tuned_list_free(&ours);
 }
 
 /* Says of each conflict whose result counts now. */

@@ -29,7 +29,7 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
                                        const struct hn_bindings *point)
 {
     struct explain *explain = context;
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_error err = {.status = HN_OK};
     char architecture[32];
@@ -39,10 +39,8 @@ static enum hn_compiles try_to_compile(void *context, const struct hn_task *task
     if (explain->pool == NULL)
         explain->pool = hn_compile_pool_create(1, timeout_s, HN_COMPILE_START_S);
     snprintf(architecture, sizeof architecture, "sm_%d", task->identity.device.capability);
-    if (hn_task_source(task, point, &source, &err) == HN_OK) {
+    if (hn_task_source(task, point, &source, &err) == HN_OK)
         hn_compile_pool_submit(explain->pool, 0, &source, architecture, &err);
-        hn_source_finish(&source);
-    }
     hn_compile_pool_wait(explain->pool, NULL, &number, &image, &err);
     explain->tried_in_vain = hn_failed(&err);
     return explain->tried_in_vain           ? HN_COMPILES_UNKNOWN

@@ -53,15 +53,13 @@ static void set_reference(struct result *result, struct hn_error *err)
 {
     const struct hn_task *task = &result->task;
     struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     if (hn_failed(err) || !hn_reference_is_kernel(&task->plan->reference) ||
         hn_plan_depends(task->plan, &result->record.point, &depends, err) != HN_OK)
         return;
-    if (hn_task_reference_source(task, &depends, &source, err) == HN_OK) {
+    if (hn_task_reference_source(task, &depends, &source, err) == HN_OK)
         compile_needed(result->once, &source, "reference does", &image, err);
-        hn_source_finish(&source);
-    }
     if (!hn_failed(err)) {
         hn_turn_await(result->once->lock);
         hn_bench_set_reference(result->bench, &depends, &image, err);

@@ -318,7 +318,7 @@ static void try_pipeline(struct hn_reader *reader, size_t problem, const char *w
 {
     const struct hn_yaml *node = hn_yaml_get(reader->root, "pipeline");
     struct hn_error reason = {0};
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     if (reader->plan->pipeline == NULL || hn_failed(reader->err))
         return;
     bool made = hn_launch_make(reader->plan, &reader->config->problems[problem],
@@ -326,8 +326,6 @@ static void try_pipeline(struct hn_reader *reader, size_t problem, const char *w
     const char *why = made ? launch.flow->why : reason.message;
     if (!made || why[0] != '\0')
         hn_config_fail(reader, node, "%s (at the default point: %s)", why, where);
-    if (made)
-        hn_launch_finish(&launch);
 }
 
 /* "M=4096,TILE_WIDTH=16": a problem and the default point. The caller frees it. */

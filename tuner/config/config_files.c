@@ -306,19 +306,17 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
                            const struct hn_identity *identity, const struct hn_version *version)
 {
     struct hn_config_kept kept;
-    struct hn_stored_plan plan;
+    struct hn_stored_plan plan HN_ENDED_BY(hn_stored_plan_free) = {0};
     struct hn_error ignored;
     if (strcmp(config->plan->kernel, identity->kernel) != 0 ||
         !hn_version_knows_template(version) ||
         hn_config_keep(config, &identity->problem, &kept, &ignored) != HN_OK)
         return false;
     if (store != NULL && !hn_version_same_source(&kept.version, version) &&
-        hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK) {
-        if (json_is_true(json_object_get(plan.json, "given")) &&
-            hn_config_is_plan(kept.plan.json, plan.json, "value"))
-            memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
-        hn_stored_plan_free(&plan);
-    }
+        hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK &&
+        json_is_true(json_object_get(plan.json, "given")) &&
+        hn_config_is_plan(kept.plan.json, plan.json, "value"))
+        memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
     bool changed = !hn_version_same_source(&kept.version, version);
     hn_stored_plan_free(&kept.plan);
     return changed;

@@ -420,7 +420,7 @@ json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error 
     const struct hn_tuned *tuned = export->configs[0];
     const struct hn_bindings *metrics = &tuned->best.metrics;
     int capability = tuned->identity.device.capability;
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     json_t *json = hn_needed(hn_fields_to_json(&hn_identity_structure, &tuned->identity));
     json_t *best = hn_needed(hn_record_to_json(&tuned->best)), *figures = json_array();
     for (size_t i = 0; i < metrics->count; i++)
@@ -429,7 +429,6 @@ json_t *hn_export_tuned_to_json(const struct hn_export *export, struct hn_error 
     if (hn_export_make_source(export, tuned, &source, err) == HN_OK) {
         json_object_set_new(json, "options", hn_render_names(source.options, source.option_count));
         json_object_set_new(json, "entries", hn_render_names(source.entries, source.entry_count));
-        hn_source_finish(&source);
     }
     json_object_update_missing(json, best);
     json_object_update_new(

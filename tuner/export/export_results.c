@@ -179,12 +179,11 @@ static enum hn_status write_rows(const struct hn_export *export, struct hn_text 
                                  struct hn_error *err)
 {
     struct filling filling = {.export = export, .path = export->rows, .text = text, .err = err};
-    char *rows = NULL;
+    char *rows HN_FREED = NULL;
     hn_error_init(err);
     json_auto_t *results = results_to_json(export, err);
     if (!hn_failed(err) && hn_file_read(export->rows, TEXT_MOST, &rows, NULL, err) == HN_OK)
         fill(&filling, rows, results);
-    free(rows);
     return err->status;
 }
 

@@ -366,7 +366,7 @@ void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int i
 {
     size_t count = table->column_count + 1, number = table->column_count;
     size_t *numbers HN_FREED = hn_need(count * 4, sizeof *numbers);
-    const char **rest = hn_need(count, sizeof *rest);
+    const char **rest HN_FREED = hn_need(count, sizeof *rest);
     struct layout layout = {
         .table = table,
         .tied = tied,
@@ -394,5 +394,4 @@ void hn_table_print(const struct hn_table *table, size_t tied, FILE *file, int i
         layout.right[number] = true;
         print_bands(&layout, numbers + 2 * count, rest);
     }
-    free(rest);
 }

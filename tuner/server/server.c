@@ -367,14 +367,13 @@ static void fetch_head(const struct pair *pair, struct hn_error *err)
         hn_gate_expect(err, strcmp(head.origin, pair->origin) == 0,
                        "its row is of another session");
     if (head.plan != NULL) { /* the hash of its text so far */
-        json_t *plans = hn_connection_read(
+        json_auto_t *plans = hn_connection_read(
             pair->server->connection, err,
             "SELECT json FROM hone.plan WHERE hash = $1 AND octet_length(json) <= " MOST, "t",
             head.plan);
         char *plan = hn_need_copy(text_of(json_array_get(plans, 0), "json"));
         hn_gate_expect(err, strcmp(hn_hash_string(plan).hex, head.plan) == 0,
                        "its plan is missing, too large or not what was written");
-        json_decref(plans);
         free(head.plan);
         head.plan = plan;
     }
@@ -397,7 +396,7 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
         " ORDER BY position",
         "tii", pair->origin, first, end);
     const size_t count = json_array_size(rows);
-    const char **lines = hn_need(count, sizeof *lines);
+    const char **lines HN_FREED = hn_need(count, sizeof *lines);
     hn_gate_expect(err, count > 0, "a record is missing, or larger than " MOST " bytes");
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i);
@@ -410,7 +409,6 @@ static int64_t fetch_lines(const struct pair *pair, int64_t first, int64_t end,
     }
     if (!hn_failed(err))
         (void)hn_store_extend(pair->store, pair->origin, first, lines, count, err);
-    free(lines);
     return hn_failed(err) ? 0 : (int64_t)count;
 }
 

@@ -89,13 +89,11 @@ static size_t tickets_first_of_code(struct hn_tickets *tickets, const char *code
 static struct hn_result result_of(struct hn_session *session, const struct hn_record *record)
 {
     const struct hn_timing *timing = &record->timing;
-    struct hn_bindings original;
+    struct hn_bindings original HN_ENDED_BY(hn_bindings_finish) = {0};
     uint32_t against = HN_NO_KEY;
-    if (record->original != NULL && hn_bindings_parse(record->original, &original, NULL) == HN_OK) {
-        if (hn_space_has(session->task->space, &original, session->choice))
-            against = hn_keys_add(&session->points, session->choice);
-        hn_bindings_finish(&original);
-    }
+    if (record->original != NULL && hn_bindings_parse(record->original, &original, NULL) == HN_OK &&
+        hn_space_has(session->task->space, &original, session->choice))
+        against = hn_keys_add(&session->points, session->choice);
     return (struct hn_result){
         .objective = record->objective,
         .median_us = timing->median_us,
@@ -269,7 +267,7 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
                                  struct hn_record *record, struct hn_error *err)
 {
     struct hn_error ignored;
-    struct hn_bindings point;
+    struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
     const struct hn_ticket *ticket = &session->tickets.items[number];
     err = hn_error_begin(err, &ignored);
     if (ticket->replayed)
@@ -281,7 +279,6 @@ enum hn_status hn_session_record(const struct hn_session *session, size_t number
     } else if (ticket->kept) {
         hn_session_point(session, ticket->point, &point);
         hn_store_get_last(session->store, session->session_id, &point, record, err);
-        hn_bindings_finish(&point);
     } else {
         hn_store_get(session->store, session->cached.entries[ticket->point].row, record, err);
         if (!hn_failed(err))

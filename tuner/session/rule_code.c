@@ -136,7 +136,7 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     const struct hn_rule_code_item *item = &making->list.items[number];
     struct hn_identity identity = *code->session.identity;
     struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     struct hn_error missing;
     void *cubin HN_FREED = NULL;
     char *entry HN_FREED = NULL, architecture[16];
@@ -146,17 +146,15 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     identity.problem = item->values;
     bool kept = hn_store_get_image(code->store, &identity, code->session.version, item->point,
                                    &cubin, &size, &entry, &missing) == HN_OK;
-    if (kept)
+    if (kept) {
         count_bytes(making, cubin, size);
-    if (kept)
         return false;
+    }
     snprintf(architecture, sizeof architecture, "sm_%d", identity.device.capability);
     make_problem(code->plan, code->rule, item->variant, &problem, err);
     if (!hn_failed(err) &&
-        hn_source_make(code->plan, code->template, &problem, item->point, &source, err) == HN_OK) {
+        hn_source_make(code->plan, code->template, &problem, item->point, &source, err) == HN_OK)
         hn_compile_pool_submit(code->pool, FIRST_TICKET + number, &source, architecture, err);
-        hn_source_finish(&source);
-    }
     return !hn_failed(err);
 }
 

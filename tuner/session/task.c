@@ -319,7 +319,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
                      struct hn_error *err)
 {
     struct hn_text text = {0};
-    struct hn_bindings depends;
+    struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
     hn_text_append(&text, image->code_hash);
     append_geometry(&text, task->plan, launch, point);
     HN_EACH_OF(tensor, launch->tensors, launch->tensor_count) {
@@ -338,7 +338,6 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
     if (!hn_failed(err) && hn_plan_depends(task->plan, point, &depends, err) == HN_OK) {
         hn_text_append(&text, " ");
         hn_bindings_append(&text, &depends);
-        hn_bindings_finish(&depends);
     }
     char *whole HN_FREED = hn_needed(hn_text_take(&text));
     if (!hn_failed(err))

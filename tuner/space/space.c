@@ -622,7 +622,7 @@ void hn_space_bindings(const struct hn_space *space, const uint16_t *choice,
 static enum hn_status fail_unknown(const struct hn_space *space, const struct hn_bindings *point,
                                    struct hn_error *err)
 {
-    const char **names = hn_need(space->parameter_count, sizeof *names);
+    const char **names HN_FREED = hn_need(space->parameter_count, sizeof *names);
     for (size_t i = 0; i < space->parameter_count; i++)
         names[i] = space->parameters[i].name;
     for (size_t i = 0; i < point->count; i++) {
@@ -634,7 +634,6 @@ static enum hn_status fail_unknown(const struct hn_space *space, const struct hn
                 nearest == NULL ? "" : "'");
         break;
     }
-    free(names);
     return HN_ECONFIG;
 }
 

@@ -372,7 +372,8 @@ static void make_opening(const struct hn_card *card, struct hn_message *open)
 
 static void take_opened(struct hn_card *card, struct hn_message *reply, struct hn_error *err)
 {
-    struct hn_message open, context;
+    struct hn_message open HN_ENDED_BY(hn_message_finish) = {0};
+    struct hn_message context HN_ENDED_BY(hn_message_finish) = {0};
     const char *warning = json_string_value(json_object_get(reply->json, "warning"));
     snprintf(card->warning, sizeof card->warning, "%s", warning != NULL ? warning : "");
     card->device = (struct hn_device){.ordinal = -1};
@@ -384,8 +385,6 @@ static void take_opened(struct hn_card *card, struct hn_message *reply, struct h
     hn_message_init(&context, "context");
     hn_card_keep(card, &open, "open", true);
     hn_card_keep(card, &context, "context", false);
-    hn_message_finish(&open);
-    hn_message_finish(&context);
     card->known = true;
     card->known_ms = hn_now_ms();
 }
@@ -394,14 +393,13 @@ static void take_opened(struct hn_card *card, struct hn_message *reply, struct h
  * next. */
 static bool ask_device(struct hn_card *card, struct hn_error *err)
 {
-    struct hn_message open;
+    struct hn_message open HN_ENDED_BY(hn_message_finish) = {0};
     struct hn_gpu_result result;
     if (hn_failed(err) || card->known)
         return card->known;
     if (!card->requested) {
         make_opening(card, &open);
         hn_card_request(card, &open, 120, err);
-        hn_message_finish(&open);
     }
     hn_card_process(card, &result, err);
     if (!hn_failed(err) && result.end == HN_GPU_REPLY)
