@@ -194,7 +194,8 @@ run: {{command: [sh, -c, "case $0 in {cases} esac", "${{A}}"], time: {{{by}}}}}
                                        ("t [secs] 2", "regex: '([0-9]+)'", 2e6), ("time_min: 7", "regex: '([0-9]+)'", 7),
                                        ("Time (ms): 3 us", "regex: ': ([0-9]+)'", 3), ("Time (ms): 3", "regex: ': ([0-9]+)', unit: ns", 0.003),
                                        ('{"t_ms": 4}', "json: t_ms", 4000), ('{"t_ms": "4 us"}', "json: t_ms", 4),
-                                       ('{"t_ms": 4}', "json: t_ms, unit: us", 4), ('{"items": 4}', "json: items", 4)):
+                                       ('{"t_ms": 4}', "json: t_ms, unit: us", 4), ('{"items": 4}', "json: items", 4),
+                                       ('{"b": [{"real_time": 5e3, "time_unit": "ns"}]}', "json: b.0.real_time", 5)):
             with self.subTest(printed, time=time):
                 self.write("front.yaml", json.dumps({"kernel": "front", "template": "front.yaml", "parameters": {"A": [1]},
                                                      "run": {"command": ["echo", printed], "time": "TIME"}}).replace('"TIME"', f"{{{time}}}"))

@@ -39,17 +39,6 @@ static void ask(struct hn_card *card, const struct hn_message *message, const ch
     hn_card_request(card, &copy, timeout_s, err);
 }
 
-/* 0: that of any evaluation. A window of joules comes on top: the idle GPU before it, and the
- * launches that were under way when its seconds were over. */
-static double limit_s(const struct hn_workers *workers, const struct hn_bench_request *request)
-{
-    const double idle_s = 5, trial_s = 300;
-    if (request->trial != HN_SUSPICION_NONE)
-        return trial_s;
-    double energy_s = hn_bench_asked(request->observe, "energy");
-    return energy_s > 0 ? 2 * workers->run_timeout_s + energy_s + idle_s : 0;
-}
-
 /* Moves it, and leaves an empty one. */
 static struct hn_card_job take_job(struct hn_card_job *job)
 {
@@ -62,15 +51,21 @@ static struct hn_card_job take_job(struct hn_card_job *job)
 static void begin_evaluation(struct hn_live *live, struct hn_card *card, struct hn_card_job *job,
                              struct hn_error *err)
 {
-    /* The time that it is held against is the first card's. */
     struct hn_bench_request own = job->request;
+    const double idle_s = 5, trial_s = 300;
+    double energy_s = hn_bench_asked(own.observe, "energy");
+    /* A window of joules comes on top: the idle GPU before it, and the launches that were under way
+     * when its seconds were over. 0: the limit of any evaluation. */
+    double energy_limit_s = 2 * live->workers->run_timeout_s + energy_s + idle_s;
+    double limit_s = own.trial != HN_SUSPICION_NONE ? trial_s : energy_s > 0 ? energy_limit_s : 0;
     if (hn_failed(err))
         return;
+    /* The time that it is held against is the first card's. */
     own.censor_us *= card->ratio;
     /* In a process that has launched nothing of it. */
     if (own.trial != HN_SUSPICION_NONE)
         hn_card_drop(card);
-    ask(card, &job->message, "evaluate", &own, limit_s(live->workers, &own), err);
+    ask(card, &job->message, "evaluate", &own, limit_s, err);
     if (hn_failed(err))
         return;
     card->job = take_job(job);

@@ -315,8 +315,9 @@ static size_t find_item(const json_t *array, const char *key)
     return i;
 }
 
-/* In the first JSON that begins a line and has it; a number, also one in quotes. Python prints what
- * JSON has not, for instance for the deviation of one time: that becomes 0, which is no time. */
+/* In the first JSON that begins a line and has it; a number, also one in quotes, with a time_unit
+ * beside it as Google Benchmark prints. Python prints what JSON has not, for instance for the
+ * deviation of one time: that becomes 0, which is no time. */
 static double find_in_json(const char *place, char *text, double unit_us)
 {
     static const char *const foreign[] = {"NaN", "Infinity"};
@@ -326,18 +327,22 @@ static double find_in_json(const char *place, char *text, double unit_us)
     const char *line, *next = text;
     size_t length;
     double time_us = NAN;
+    char said[64];
     while (isnan(time_us) && hn_text_line(&next, &line, &length)) {
         json_auto_t *whole =
             strchr("{[", *line) != NULL ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-        const json_t *at = whole;
+        const json_t *at = whole, *holder = NULL;
         char *rest = NULL, *keys HN_FREED = hn_need_copy(place);
-        for (char *key = strtok_r(keys, ".", &rest); key != NULL; key = strtok_r(NULL, ".", &rest))
+        for (char *key = strtok_r(keys, ".", &rest); key != NULL;
+             key = strtok_r(NULL, ".", &rest)) {
+            holder = at;
             at = json_is_array(at) ? json_array_get(at, find_item(at, key))
                                    : json_object_get(at, key);
-        if (json_is_string(at))
-            time_us = time_of(json_string_value(at), json_string_length(at), unit_us);
-        else if (json_is_number(at))
-            time_us = unit_us * json_number_value(at);
+        }
+        const char *unit = json_string_value(json_object_get(holder, "time_unit"));
+        snprintf(said, sizeof said, "%.17g %s", json_number_value(at), unit != NULL ? unit : "");
+        if (json_is_string(at) || json_is_number(at))
+            time_us = time_of(json_is_string(at) ? json_string_value(at) : said, SIZE_MAX, unit_us);
     }
     return time_us;
 }
