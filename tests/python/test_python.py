@@ -271,6 +271,9 @@ def best_time(config: str) -> float:
             hone.tune("scale.yaml", problem={"n": [512, 1024]})
         with self.assertRaisesRegex(ValueError, "a config holds finite numbers alone"):
             hone.space({"kernel": "k", "parameters": {"A": [math.nan]}})
+        y, z = {"argument": "y"}, {"argument": "z"}
+        self.assertEqual(_reference._by_name([None, [1], None], [y]), {"y": [1]})
+        self.assertEqual(_reference._by_name(([1], None, [2]), [y, z]), {"y": [1], "z": [2]})
         matrix = {"argument": "c", "shape": [2, 3], "type": "float32"}
         with self.assertRaisesRegex(hone.Error, r"shape \(3, 2\) for 'c', expected \(2, 3\)"):
             _reference._save(numpy.zeros((3, 2)), matrix, self.folder / "c.npy")
@@ -335,6 +338,8 @@ def best_time(config: str) -> float:
         self.assertEqual(space.parameters["ITEMS"], [1, 2, 4, 8])
         self.assertEqual(sorted(space.points["ITEMS"]), [1, 2, 4, 8])
         self.assertEqual(len(hone.space({"kernel": "k", "parameters": {"A": range(1, 9)}}, sample=3).points["A"]), 3)
+        read_once = {"A": (2 ** i for i in range(3)), "B": {5: "five", 6: "six"}.keys()}
+        self.assertEqual(len(hone.space({"kernel": "k", "parameters": read_once}, points="all").points["A"]), 6)
 
     def test_values_on_the_command_line(self):
         self.assertEqual(_command.space_options({"a": True, "b": "row", "c": numpy.float32(0.5)},

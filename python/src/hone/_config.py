@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import tempfile
+from collections.abc import KeysView, ValuesView
 from typing import Any, Iterator, Mapping, Union
 
 from ._errors import Error
@@ -58,7 +59,11 @@ def settle(config: Config) -> Config:
     """The same, wherever the program goes and whatever becomes of the dict."""
     if not isinstance(config, Mapping):
         return pathlib.Path.cwd() / config
-    own = copy.deepcopy(dict(config))
+    own = dict(config)
+    if isinstance(own.get("parameters"), Mapping):  # whose values may be a generator, or the keys of a dict
+        own["parameters"] = {name: list(values) if isinstance(values, (Iterator, KeysView, ValuesView)) else values
+                             for name, values in own["parameters"].items()}
+    own = copy.deepcopy(own)
     reference = own.get("reference")
     _place(own, "template")
     _place(reference, "template")

@@ -60,12 +60,15 @@ def _as_type(array: Any, name: str) -> Any:
 
 
 def _by_name(expected: Any, results: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A reference may return one array, several in the config's order, or all by their names."""
+    """A reference may return one array, several in the config's order, or all by their names. None in a list is an input, as in Kernel
+    Tuner's answers."""
     names = [result["argument"] for result in results]
     if expected is None:
         raise Error(f"the reference returned None, expected {', '.join(names)}: has it a `return`?")
     if not isinstance(expected, Mapping):
-        several = list(expected) if isinstance(expected, (tuple, list)) and len(names) != 1 else [expected]
+        several = [expected]
+        if isinstance(expected, (tuple, list)) and (len(names) != 1 or any(one is None for one in expected)):
+            several = [one for one in expected if one is not None]
         if len(several) != len(names):
             raise Error(f"the reference returned {len(several)} arrays, expected {len(names)}: {', '.join(names)}")
         expected = dict(zip(names, several))
