@@ -180,12 +180,12 @@ void hn_tuned_list_free(struct hn_tuned_list *list);
 const struct hn_tuned *hn_tuned_list_find(const struct hn_tuned_list *list, const struct hn_identity *identity,
                                           const struct hn_version *version, bool simulated);
 
-/* HN_ENOTFOUND when no image of that point and version is kept, HN_EFORMAT when it is damaged. Free *cubin and *entry. */
+/* HN_ENOTFOUND: none of that point and version is kept; HN_EFORMAT: damaged. Free *cubin and *entry; err may be NULL. */
 enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identity *identity,
                                   const struct hn_version *version, const struct hn_bindings *point, void **cubin,
                                   size_t *size, char **entry, struct hn_error *err);
 
-/* The plan with which a version of that kernel was measured. HN_ENOTFOUND when none is kept. */
+/* The plan with which a version of that kernel was measured. HN_ENOTFOUND when none is kept; err may be NULL. */
 enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel, const struct hn_version *version,
                                  struct hn_stored_plan *plan, struct hn_error *err);
 void hn_stored_plan_free(struct hn_stored_plan *plan);

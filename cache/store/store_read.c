@@ -258,7 +258,8 @@ enum hn_status hn_store_get_plan(struct hn_store *store, const char *kernel,
                                  const struct hn_version *version, struct hn_stored_plan *plan,
                                  struct hn_error *err)
 {
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     *plan = (struct hn_stored_plan){.json = NULL};
     char *text HN_FREED = NULL;
     char *version_text HN_FREED = hn_document_text(&hn_version_structure, version, err);
@@ -519,7 +520,8 @@ enum hn_status hn_store_get_image(struct hn_store *store, const struct hn_identi
 {
     struct hn_subject subject HN_ENDED_BY(hn_subject_finish) = {0};
     struct hn_store_image image = {.size = 0};
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     char *key HN_FREED = hn_bindings_text(point);
     hn_subject_make(&subject, identity, version, err);
     (void)hn_made(key, err);

@@ -110,7 +110,8 @@ static bool find_roofs(const struct hn_store *store, const struct hn_device_iden
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const char *driver, struct hn_roofs *roofs, struct hn_error *err)
 {
-    hn_error_init(err);
+    struct hn_error own;
+    err = hn_error_begin(err, &own);
     bool found = find_roofs(store, device, driver, roofs, err);
     if (!hn_failed(err) && !found && store->base != NULL)
         return hn_store_get_roofs(store->base, device, driver, roofs, err);
@@ -159,14 +160,13 @@ json_t *hn_store_get_all_roofs(struct hn_store *store, struct hn_error *err)
 void hn_store_add_roofs(struct hn_store *store, const char *device_text, const char *roofs_text,
                         struct hn_error *err)
 {
-    struct hn_error ignored;
     struct hn_roofs roofs = {.measured = 0}, known;
     struct hn_device_identity device = {.capability = 0};
     hn_document_read("device", &hn_device_identity_structure, device_text, &device, err);
     hn_document_read("roofs", &hn_roofs_structure, roofs_text, &roofs, err);
     hn_gate_date(roofs.measured, err);
     if (!hn_failed(err) &&
-        (hn_store_get_roofs(store, &device, roofs.driver, &known, &ignored) != HN_OK ||
+        (hn_store_get_roofs(store, &device, roofs.driver, &known, NULL) != HN_OK ||
          known.measured < roofs.measured))
         (void)hn_store_put_roofs(store, &device, &roofs, err);
 }

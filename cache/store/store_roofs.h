@@ -51,7 +51,7 @@ extern const struct hn_structure hn_roofs_structure;
 /* Replaces what this driver measured before, of tensor cores only what is known. */
 enum hn_status hn_store_put_roofs(struct hn_store *store, const struct hn_device_identity *device,
                                   const struct hn_roofs *roofs, struct hn_error *err);
-/* Of this driver, or with driver NULL the newest. HN_ENOTFOUND. */
+/* Of this driver, or with driver NULL the newest. HN_ENOTFOUND; err may be NULL. */
 enum hn_status hn_store_get_roofs(struct hn_store *store, const struct hn_device_identity *device, const char *driver,
                                   struct hn_roofs *roofs, struct hn_error *err);
 /* All that are kept, for another cache: an array of "device", "driver", "measured" and "json", device and roofs as JSON in text.

@@ -212,7 +212,6 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
     struct hn_store *store = choice->asked->cache->store;
     char *entries HN_FREED = NULL;
     struct hn_bindings values HN_ENDED_BY(hn_bindings_finish) = {0};
-    struct hn_error ignored;
     bool taken;
     if (choice->tuned == NULL || store == NULL)
         return false;
@@ -231,7 +230,7 @@ static bool read_kept(const struct hn_lib_choice *choice, struct hn_image *image
         task.problem = values;
     }
     taken = taken && hn_store_get_image(store, &task, &choice->tuned->version, choice->point,
-                                        &image->cubin, &image->size, &entries, &ignored) == HN_OK;
+                                        &image->cubin, &image->size, &entries, NULL) == HN_OK;
     /* Those of another problem, perhaps, which launches others. */
     const bool plain = names_are_plain(choice->plan->plan);
     for (size_t i = 0; plain && taken && i < choice->launch->step_count; i++)

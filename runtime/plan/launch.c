@@ -629,12 +629,11 @@ void hn_launch_recall_shared(const struct hn_plan *plan, const struct hn_binding
                              struct hn_record *record)
 {
     struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
-    struct hn_error ignored;
     bool asks = false;
     for (size_t i = 0; i < plan->step_count; i++)
         asks = asks || plan->steps[i].geometry.shared_bytes != NULL;
     if (!asks || !record->resources.known || record->resources.dynamic_shared_bytes != 0 ||
-        hn_launch_make(plan, problem, &record->point, &launch, &ignored) != HN_OK)
+        hn_launch_make(plan, problem, &record->point, &launch, NULL) != HN_OK)
         return;
     hn_launch_note_shared(&launch, &record->resources);
 }

@@ -83,12 +83,11 @@ static int64_t import_code(struct hn_store *store, const struct hn_recording *re
         const struct hn_recording_image *image = &recording->images[i];
         struct hn_identity identity = *rule->identity;
         identity.problem = image->problem;
-        struct hn_error missing;
         void *cubin = NULL;
         char *entry = NULL;
         size_t size = 0;
         bool has = hn_store_get_image(store, &identity, rule->version, &image->point, &cubin, &size,
-                                      &entry, &missing) == HN_OK;
+                                      &entry, NULL) == HN_OK;
         free(cubin);
         free(entry);
         if (has)
@@ -112,7 +111,6 @@ static void add_recording(const struct hn_given *given, const char *path,
     const char *kernel = recording->identity.kernel;
     struct hn_stored_plan there HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_origin from;
-    struct hn_error ignored;
     int64_t id = 0;
     double newest = recording->learnt;
     for (size_t i = 0; i < recording->records.count; i++)
@@ -135,7 +133,7 @@ static void add_recording(const struct hn_given *given, const char *path,
     if (!hn_failed(err) && !added && plan->json != NULL &&
         hn_version_knows_template(&recording->version) &&
         (imported->completed ||
-         hn_store_get_plan(given->store, kernel, &recording->version, &there, &ignored) != HN_OK))
+         hn_store_get_plan(given->store, kernel, &recording->version, &there, NULL) != HN_OK))
         hn_store_put_plan(given->store, kernel, &recording->version, plan, err);
     if (given->options->images && !hn_failed(err))
         imported->merged.images = import_code(given->store, recording, &session, err);
@@ -329,11 +327,10 @@ static void add_code(struct hn_store *store, struct hn_recording *recording, str
         const struct hn_rule_code_item *item = &list.items[i];
         struct hn_recording_image *image = &recording->images[recording->image_count];
         struct hn_identity identity = recording->identity;
-        struct hn_error missing;
         identity.problem = item->values;
         if (hn_store_get_image(store, &identity, &recording->version, item->point,
                                &image->cubin.bytes, &image->cubin.size, &image->entry,
-                               &missing) != HN_OK)
+                               NULL) != HN_OK)
             continue;
         image->problem = hn_need_bindings(&item->values, NULL);
         image->point = hn_need_bindings(item->point, NULL);
@@ -356,7 +353,6 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
     const char *kernel = tuned->identity.kernel, *device = tuned->identity.device.name;
     char date[32] = "";
     struct tm parts;
-    struct hn_error ignored;
     time_t now = time(NULL);
     if (hn_failed(err) || hn_identity_copy(&recording.identity, &tuned->identity, err) != HN_OK)
         return;
@@ -365,7 +361,7 @@ static void export_one(const struct hn_given *given, const struct hn_tuned *tune
                             &recording.records, err);
     if (gmtime_r(&now, &parts) != NULL)
         (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    (void)hn_store_get_plan(given->store, kernel, &recording.version, &recording.plan, &ignored);
+    (void)hn_store_get_plan(given->store, kernel, &recording.version, &recording.plan, NULL);
     set_parameters(rule != NULL ? &rule->configurations[0] : &tuned->best.point, &recording);
     if (rule != NULL && !hn_failed(err))
         add_code(given->store, &recording, err);

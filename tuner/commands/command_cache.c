@@ -203,7 +203,6 @@ struct view {
 static void make_view(const struct hn_given *given, const struct hn_tuned *tuned, struct view *view,
                       struct hn_error *err)
 {
-    struct hn_error ignored;
     struct hn_stored_plan stored HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_records *records = &view->records;
     *view = (struct view){.tuned = tuned};
@@ -211,8 +210,8 @@ static void make_view(const struct hn_given *given, const struct hn_tuned *tuned
                                         tuned->simulated, records, err) != HN_OK)
         return;
     /* The plan knows the order of the parameters, and how much shared memory old records had. */
-    if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &stored,
-                          &ignored) == HN_OK) {
+    if (hn_store_get_plan(given->store, tuned->identity.kernel, &tuned->version, &stored, NULL) ==
+        HN_OK) {
         hn_records_recall_shared(stored.json, &tuned->identity.problem, records);
         view->parameters = json_incref(json_object_get(stored.json, "parameters"));
     }

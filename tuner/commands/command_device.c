@@ -173,9 +173,8 @@ static const int sleep_limit_ms = 100;
 static json_t *card_to_json(const struct hn_card *card, struct hn_store *store)
 {
     struct hn_roofs roofs;
-    struct hn_error ignored;
     bool known = store != NULL && card->known &&
-                 hn_store_get_roofs(store, &card->device.identity, NULL, &roofs, &ignored) == HN_OK;
+                 hn_store_get_roofs(store, &card->device.identity, NULL, &roofs, NULL) == HN_OK;
     json_t *json = card->known
                        ? device_to_json(&card->device, known ? &roofs : NULL)
                        : json_pack("{sn so}", "roofs", "reason", hn_string_to_json(card->refusal));

@@ -118,9 +118,8 @@ static void show(struct explain *explain, const struct hn_task *task,
 {
     struct hn_given *given = explain->given;
     struct hn_roofs roofs;
-    struct hn_error ignored;
     bool known = given->store != NULL && hn_store_get_roofs(given->store, &task->identity.device,
-                                                            NULL, &roofs, &ignored) == HN_OK;
+                                                            NULL, &roofs, NULL) == HN_OK;
     const struct hn_edge_compiler compiler = {try_to_compile, explain};
     struct hn_options options = *explain->given->options;
     options.problem = *task->problem;

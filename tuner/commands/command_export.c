@@ -24,9 +24,8 @@ static const struct hn_export_format *format_of(const struct hn_options *options
 static void check_kernel(const struct hn_options *options, struct hn_error *err)
 {
     struct hn_config *config = NULL;
-    struct hn_error ignored;
     const char *path = options->arguments.items[0];
-    if (access(path, R_OK) != 0 || hn_config_load(path, NULL, &config, &ignored) != HN_OK)
+    if (access(path, R_OK) != 0 || hn_config_load(path, NULL, &config, NULL) != HN_OK)
         return;
     hn_fail(err, HN_EUSAGE, "export takes the kernel's name, and '%s' is the config of '%s': `%s`",
             path, config->plan->kernel, hn_follow_up(options, "export", config->plan->kernel));

@@ -42,8 +42,7 @@ static const struct hn_tuned *find_tuned(const struct replay *replay, const stru
 static bool has_given(struct hn_store *store, const struct hn_tuned *tuned)
 {
     struct hn_stored_plan plan HN_ENDED_BY(hn_stored_plan_free) = {0};
-    struct hn_error ignored;
-    if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) != HN_OK)
+    if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, NULL) != HN_OK)
         return false;
     return json_is_true(json_object_get(plan.json, "given"));
 }
@@ -53,12 +52,10 @@ static bool load_image(const struct replay *replay, const struct hn_task *task,
                        const struct hn_tuned *tuned, struct hn_image *image)
 {
     char *entry HN_FREED = NULL;
-    struct hn_error ignored;
     if (!hn_version_equal(&tuned->version, &task->version) ||
         tuned->identity.device.capability != task->identity.device.capability ||
         hn_store_get_image(replay->given->store, &tuned->identity, &tuned->version,
-                           &tuned->best.point, &image->cubin, &image->size, &entry,
-                           &ignored) != HN_OK)
+                           &tuned->best.point, &image->cubin, &image->size, &entry, NULL) != HN_OK)
         return false;
     bool loaded = hn_image_set_entries(image, entry, NULL) == HN_OK;
     image->outcome = HN_OUTCOME_OK;

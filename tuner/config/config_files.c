@@ -351,10 +351,8 @@ void hn_config_mark_changed(struct hn_store *store, struct hn_tuned_list *list)
 {
     struct hn_config *config = NULL; /* that of the last one, mostly that of the next */
     HN_EACH(tuned, *list) {
-        struct hn_error ignored;
         struct hn_stored_plan plan HN_ENDED_BY(hn_stored_plan_free) = {0};
-        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, &ignored) !=
-            HN_OK)
+        if (hn_store_get_plan(store, tuned->identity.kernel, &tuned->version, &plan, NULL) != HN_OK)
             continue;
         const char *path = json_string_value(json_object_get(plan.json, "config"));
         if (config != NULL && (path == NULL || strcmp(config->path, path) != 0)) {

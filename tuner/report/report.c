@@ -64,8 +64,7 @@ void hn_records_recall_shared(const json_t *plan_json, const struct hn_bindings 
                               struct hn_records *records)
 {
     struct hn_plan *plan = NULL;
-    struct hn_error ignored;
-    if (plan_json != NULL && hn_plan_from_json(plan_json, &plan, &ignored) == HN_OK) {
+    if (plan_json != NULL && hn_plan_from_json(plan_json, &plan, NULL) == HN_OK) {
         for (size_t i = 0; i < records->count; i++)
             hn_launch_recall_shared(plan, problem, &records->items[i]);
         hn_plan_destroy(plan);
@@ -137,16 +136,14 @@ static void apply_plan(struct hn_report_tuning *tuning, struct hn_store *store,
     struct hn_stored_plan stored HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     struct hn_plan *plan = NULL;
     struct hn_config *config = NULL;
-    struct hn_error ignored;
     if (hn_failed(err) || hn_store_get_plan(store, tuning->recording.identity.kernel,
-                                            &tuning->recording.version, &stored, &ignored) != HN_OK)
+                                            &tuning->recording.version, &stored, NULL) != HN_OK)
         return;
     hn_records_recall_shared(stored.json, &tuning->recording.identity.problem,
                              &tuning->recording.records);
-    if (hn_plan_from_json(stored.json, &plan, &ignored) == HN_OK) {
+    if (hn_plan_from_json(stored.json, &plan, NULL) == HN_OK) {
         take_plan(tuning, plan, plan->config);
-        if (plan->config != NULL &&
-            hn_config_load(plan->config, NULL, &config, &ignored) == HN_OK &&
+        if (plan->config != NULL && hn_config_load(plan->config, NULL, &config, NULL) == HN_OK &&
             strcmp(config->plan->kernel, plan->kernel) == 0)
             hn_report_apply_config(tuning, store, config);
         hn_config_destroy(config);

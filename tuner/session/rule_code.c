@@ -137,7 +137,6 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
     struct hn_identity identity = *code->session.identity;
     struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
     struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
-    struct hn_error missing;
     void *cubin HN_FREED = NULL;
     char *entry HN_FREED = NULL, architecture[16];
     size_t size = 0;
@@ -145,7 +144,7 @@ static bool ask(struct making *making, size_t number, struct hn_error *err)
         return false;
     identity.problem = item->values;
     bool kept = hn_store_get_image(code->store, &identity, code->session.version, item->point,
-                                   &cubin, &size, &entry, &missing) == HN_OK;
+                                   &cubin, &size, &entry, NULL) == HN_OK;
     if (kept) {
         count_bytes(making, cubin, size);
         return false;
