@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define width (block_size_x * tile)\n#define CACHE read_only\n#define UNUSED(x) nothing\n"
                  "#if use_shmem == 1 && CACHE == 2\n#endif\n#ifdef DEBUG\n#endif\n#if defined(TRACE)\n#endif\n"
                  "__global__ void k(float *x) {\n#pragma unroll factor\n for (int i = 0; i < width; i++) x[i] = 0; }",
-                 "\ndefaults: {use_shmem: 0, factor: 1, block_size_x: 256, tile: 16, read_only: 1}"),
+                 "\ndefaults: {use_shmem: 1, factor: 1, block_size_x: 256, tile: 16, read_only: 1}"),
                 # What is declared is no parameter.
                 ("constexpr int A = 1, B = 2; typedef double real; using byte = unsigned char;\n"
                  "#define CHECK(call) do { int status = (call); if (status != cudaSuccess) exit(status); } while (0)\n"
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # A grid with one row is of a problem with one.
                 ("template <int R, int L> __global__ void k(int rows, const int *at, float *y) { int row = R * blockIdx.x + threadIdx.y; if (row < rows) y[row] = at[row]; }\n"
                  "void f(int *at, float *y, int n) { constexpr int R = 16, L = 8; const dim3 b(L, R); k<R, L><<<(n + R - 1) / R, b>>>(n, at, y); }",
-                 "{name: at, type: int32, count: rows}  # TODO: how many elements?\n"),
+                 "{name: at, type: int32, count: rows}  # TODO: may its elements be any integers, or which `fill` or `file`?  # TODO: how many elements?\n"),
                 # A block of numbers that are the tile's is the tile.
                 ("template <int TILE> __global__ void k(const float *in, float *out, int w, int h) { __shared__ float t[TILE][TILE];\n"
                  " int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y; t[threadIdx.y][threadIdx.x] = in[y * w + x];\n"
@@ -420,11 +420,16 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 self.assertIn(part, draft, host)
 
     def test_fractions_and_sizes_of_types(self):
-        """Numbers with fractions are divided as such, and T has the size of what a call gives it."""
+        """Numbers with fractions are divided as such, T has the size of what a call gives it, and integers are asked for."""
         draft = self.draft("template <class T> __global__ void k(T *x, float step, float more, int cols) { extern __shared__ T s[]; x[blockIdx.x * blockDim.x + threadIdx.x] = s[0] * step + more + cols; }\n"
                            "template <class T> void run(T *x) { const int cols = 200; float length = 3.0f, step = length / cols; k<T><<<300, 64, 64 * sizeof(T)>>>(x, step, 1.75e2f, cols); }\n"
                            "void f(double *x) { run<double>(x); }\n")
         for part in ("value: 3 / cols}", "value: 175}", "  shared_bytes: BLOCK * 8\n"):
+            self.assertIn(part, draft)
+        draft = self.draft("__device__ int last(const int *ends, int i) { return ends[i]; }\n"
+                           "__global__ void k(const float *m, const int *ends, float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = m[0] * last(ends, i); }\n"
+                           "int main() { int n = 4096; float *m, *x, *h = new float[n]; cudaMalloc(&m, 9 * sizeof(float)); cudaMalloc(&x, n * sizeof(float)); k<<<n / 64, 64>>>(m, (int *)h, x, n); }")
+        for part in ("{name: m, type: float32, count: 9}\n", "{name: x, type: float32, count: n, role: output}\n", "{name: ends, type: int32, count: n}  # TODO: may its elements be any integers, or which `fill` or `file`?  # TODO: how"):
             self.assertIn(part, draft)
 
     def test_what_is_no_number(self):
@@ -500,6 +505,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " __shared__ char tile[B + GRAM - 1]; float4 own[kVec]; tile[threadIdx.x] = text[blockIdx.x * B + threadIdx.x]; for (int i = 0; i < MAX_STEPS; i++) if (i < n) y[i] = tile[GRAM]; }\n"
                  "void f(char *t, int *y, int n) { k<<<n / B, B>>>(t, y, n); }",
                  "  MAX_STEPS: [64, 96, 128]" + same, "  B: [128, 256, 512]\n", "  GRAM: [2, 3, 4]" + same, "  kVec: [2, 4, 8]" + same),
+                ("template <int BLOCK, int EACH> __global__ void k(const float *x, float *most, int n) { int i = blockIdx.x * BLOCK + threadIdx.x * EACH; if (i < n) most[i / BLOCK] = x[i] * blockDim.x; }\n"
+                 "void f(float *x, float *m, int n) { k<1024, 4><<<n / 1024, 256>>>(x, m, n); }",
+                 "the template's BLOCK; TODO: are results the same with each of these?", "  # TODO: does each fit the template's numbers?\n"),
                 ("#define LIMIT 1024\n__global__ void k(float *x, int length, int way) { __shared__ float s[LIMIT]; s[threadIdx.x] = way; x[blockIdx.x * LIMIT + threadIdx.x] = s[length]; }\n"
                  "void f(float *x, int way) { int length = LIMIT; k<<<(1 << 20) / LIMIT, LIMIT / 2>>>(x, length, way); }",
                  "problem: {way: 1}\n", "length, type: int32, value: LIMIT}  # TODO: are results the same where it changes with the parameters?\n",
@@ -515,7 +523,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # What begins as 0 in a loop is no extent; what bounds a loop is no random number.
                 ("__global__ void k(float *x, const int *lengths, int n, int k) { int i = blockIdx.x * blockDim.x + threadIdx.x; for (int j = 0; j < lengths[i]; j++) x[i * n + k] += j; }\n"
                  "void f(float *x, int *l) { int n = 4096; for (int k = 0; k < n / 32; k++) k<<<n / 32, 32>>>(x, l, n, k); }",
-                 "problem: {n: 4096, k: 1}\n", "lengths, type: int32, count: n}  # TODO: its elements are indices", "value: k}  # TODO: which value?\n")):
+                 "problem: {n: 4096, k: 1}\n", "lengths, type: int32, count: n}  # TODO: may its elements be any integers", "value: k}  # TODO: which value?\n")):
             draft = self.draft(source)
             for part in parts:
                 self.assertIn(part, draft, source)
@@ -692,7 +700,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  ("problem: {n: 32, m: 32, k: 32, w: 32}\n",), ()),
                 ("template <int V> __global__ void k(float *x, int rows, int width) { for (int i = threadIdx.x * V; i < width; i += blockDim.x * V) x[blockIdx.x * width + i] = V; }\n"
                  "void f(float *x, int rows, int width) { dim3 grid(rows), block(std::min(width, 1024)); k<4><<<grid, block>>>(x, rows, width); }",
-                 ("  BLOCK: [64, 128, 256, 512, 1024]  # of the launch alone\n", "  block: [BLOCK]\n", "  grid: [rows]\n"), ()),
+                 ("  BLOCK: [64, 128, 256, 512, 1024]  # TODO: does each fit the template's numbers?\n", "  block: [BLOCK]\n", "  grid: [rows]\n"), ()),
                 ("__global__ void k(float *x, int n) {\n#define A(x) B(x + 1)\n#define B(x) A(x + 1)\n x[blockIdx.x * blockDim.x + threadIdx.x] = n; }",
                  ('grid: ["ceil_div(n, BLOCK)"]',), ()),
                 ("template <int B_SIZE, int BLOCK> __global__ void k(float *x) { __shared__ float s[BLOCK]; s[threadIdx.x] = B_SIZE; x[blockIdx.x * BLOCK] = s[0]; }\n"
@@ -769,15 +777,15 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # What is in subscripts is no random number, also by variables that begin with it.
                 ("__global__ void k(float *y, const float *x, const int *rows, const int *columns, const int *bins, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, begin = rows[i];\n"
                  " float sum = 0; for (int j = begin; j < rows[i + 1]; j++) sum += x[columns[j]] * bins[i]; if (i < n) y[i] = sum; }",
-                 (*(f"{{name: {name}, type: int32, count: n}}  # TODO: its elements are indices: which `fill` or `file`?" for name in ("rows", "columns")),
-                  "{name: bins, type: int32, count: n}  # TODO: how many elements?\n", "{name: x, type: float32, count: n}  # TODO: how many elements?\n"), ()),
+                 (*(f"{{name: {name}, type: int32, count: n}}  # TODO: may its elements be any integers, or which `fill` or `file`?" for name in ("rows", "columns", "bins")),
+                  "{name: x, type: float32, count: n}  # TODO: how many elements?\n"), ()),
                 # By way of a tile, too; what is a real number is none.
                 ("__constant__ float w[9];\n__global__ void k(const unsigned char *in, const float *a, float *y) { __shared__ unsigned char tile[4][8]; float b; if (threadIdx.x < 32) tile[threadIdx.y][threadIdx.x] = in[threadIdx.x]; b = a[0];\n"
-                 "y[threadIdx.x] = w[tile[0][threadIdx.x]] + w[(int)b]; }", ("in, type: uint8, count: SIZE * SIZE}  # TODO: its elements are indices", "a, type: float32, count: SIZE * SIZE}  # TODO: how many"), ()),
-                # The numbers of a switch; what is one for each block is not counted where the blocks are a guess.
+                 "y[threadIdx.x] = w[tile[0][threadIdx.x]] + w[(int)b]; }", ("in, type: uint8, count: SIZE * SIZE}  # TODO: may its elements be any integers", "a, type: float32, count: SIZE * SIZE}  # TODO: how many"), ()),
+                # What is one for each block is not counted where the blocks are a guess.
                 ("template <int B> __global__ void k(float *x, int n) { x[blockIdx.x] = threadIdx.x < n; }\n"
                  "void f(int n, int b) { float *x; cudaMalloc(&x, 64 * sizeof(float)); int g; blocks(n, &g); switch (b) { case 96: k<96><<<g, b>>>(x, n); case 32: k<32><<<g, b>>>(x, n); case 512: k<512><<<g, b>>>(x, n); } }",
-                 ("  TUNE_B: [32, 96, 512]  # the template's B; ", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
+                 ("  TUNE_B: [64, 96, 128]  # the template's B; ", "{name: x, type: float32, count: n, role: output}  # TODO: how many"), ()),
                 # By way of a launcher; a number that may be a size leaves open how many elements there are.
                 ("template <int N> __global__ void k(double *x, int batch) { x[blockIdx.x * N + threadIdx.x] = batch; }\ntemplate <int M> void run(double *x, int batch) { k<M><<<batch, M>>>(x, batch); }\n"
                  "void f(int n) { const int b = 99; double *x; cudaMalloc(&x, 16 * b * sizeof(double)); switch (n) { case 4: run<4>(x, b); case 12: run<12>(x, b); case 32: run<32>(x, b); } }",
@@ -804,7 +812,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # What moves a pointer is an index, what is made of facts alone is one.
                 ("#define RADIUS 2\n#define TILE 32\n#define WIDE (TILE + 2 * RADIUS)\n__global__ void k(float *y, const int *rows, const float *x) { const int area = (2 * RADIUS + 1) * (2 * RADIUS + 1); __shared__ float s[WIDE];\n"
                  " s[threadIdx.x] = x[blockIdx.x * TILE + threadIdx.x]; atomicAdd(y + rows[threadIdx.x], s[0] / area); }",
-                 ("rows, type: int32, count: SIZE}  # TODO: its elements are indices", "x, type: float32, count: SIZE}  # TODO: how many elements?\n", "  TILE: [16, 32, 64]\n", "  area: [16, 25, 32]  # TODO: are results the same"), ()),
+                 ("rows, type: int32, count: SIZE}  # TODO: may its elements be any integers", "x, type: float32, count: SIZE}  # TODO: how many elements?\n", "  TILE: [16, 32, 64]\n", "  area: [16, 25, 32]  # TODO: are results the same"), ()),
                 # A name that a macro declares for what it is passed.
                 ("#define BOOL_SWITCH(COND, NAME, ...) if (COND) { constexpr bool NAME = true; __VA_ARGS__(); } else { constexpr bool NAME = false; __VA_ARGS__(); }\n"
                  "template <int N, bool kLast> struct Tr { static constexpr int kN = N; };\ntemplate <class T> __global__ void k(float *x) { x[threadIdx.x] = T::kN; }\n"
@@ -968,6 +976,15 @@ template __global__ void k<2, float, double>(own::Params<float, double>, own::Vi
             self.assertIn(part, text)
         self.assertEqual(json.loads(self.hone("compile", config, "--arch", "sm_90", "--json").stdout)[0]["outcome"], "ok")
 
+        # Which structure a type of the template has is told by the launch.
+        draft = self.draft("template <class T> struct Scale { struct Params { const T *in; T *out; int n; }; __device__ void operator()(const Params &p) {"
+                           " int i = blockIdx.x * 256 + threadIdx.x; if (i < p.n) p.out[i] = p.in[i]; } };\n"
+                           "template <class Op> __global__ void k(typename Op::Params params) { Op op; op(params); }\nusing Own = Scale<double>;\n"
+                           "void f(const double *in, double *out, int n) { typename Own::Params params{in, out, n}; k<Own><<<(n + 255) / 256, 256>>>(params); }\n")
+        for part in ("{name: params_in, type: float64, count: n}", "{name: params_out, type: float64, count: n, role: inout}  # TODO: output, inout, scratch or counter?  # TODO: how many elements?\n",
+                     '{name: params, type: "Scale<double>::Params", fields: {in: {buffer: params_in}, out: {buffer: params_out}, n: n}}'):
+            self.assertIn(part, draft)
+
     def test_launches_in_macros(self):
         source = """\
 #define SIZE_OF_BLOCK 128
@@ -1071,15 +1088,17 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <mpi.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
 
     def test_nothing_is_written(self):
-        """Also by a structure that its template alone knows; what a class is given by several uses is not known."""
+        """What a class is given by several uses is not known; which structure its template has is what the launch passes."""
         source = self.write("k.cu", "template <int N> struct Side { static constexpr int kSide = N; };\ntemplate <class A, class B> struct Gemm { using Block = A; using Thread = B; struct Params { float *x; };\n"
                             " static constexpr int kThreads = Block::kSide / Thread::kSide; };\ntemplate <class G> __global__ void __launch_bounds__(G::kThreads) k(typename G::Params p) { p.x[threadIdx.x] = 0; }\n"
                             "using Mine = Gemm<Side<64>, Side<4>>;\nvoid f(float *x) { Mine::Params p{x}; k<Mine><<<1, Mine::kThreads>>>(p); }\n")
-        self.assertIn("k.yaml:26:3: no argument has role output or inout, so nothing could be verified", self.hone("init", source).stderr)
         draft = self.hone("init", source, "-o", "-").stdout
-        for part in ("\nentry: \"k<Gemm<Side<64>, Side<4>>>\"\n", "# In the order of the signature.\n# TODO: which argument is passed the results?",
-                     "p, type: uint64, value: 1}  # TODO: which value, and how is typename G::Params passed", "  BLOCK: [256]  # TODO: which block?"):
+        for part in ("\nentry: \"k<Gemm<Side<64>, Side<4>>>\"\n", "{name: p_x, type: float32, count: ", ", role: output}",
+                     '{name: p, type: "Gemm<Side<64>, Side<4>>::Params", fields: {x: {buffer: p_x}}}', "  BLOCK: [256]  # TODO: which block?"):
             self.assertIn(part, draft)
+        source = self.write("k.cu", "template <class G> __global__ void k(typename G::Params p) { p.x[threadIdx.x] = 0; }\n")
+        self.assertIn("no argument has role output or inout, so nothing could be verified", self.hone("init", source).stderr)
+        self.assertIn("p, type: uint64, value: 1}  # TODO: which value, and how is typename G::Params passed", (self.folder / "k.yaml").read_text())
 
     def test_names_that_no_config_takes(self):
         source = self.write("odd.cu", "extern \"C\" __global__ void odd(int *true_, int bytes, int min, int *x) { x[0] = bytes + min; true_[0] = 1; }\n"

@@ -47,7 +47,8 @@ enum {
     CXCursor_FieldDecl, CXCursor_EnumConstantDecl, CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl,
     CXCursor_TypedefDecl = 20, CXCursor_CXXMethod, CXCursor_Namespace, CXCursor_LinkageSpec, CXCursor_Constructor,
     CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter, CXCursor_TemplateTemplateParameter,
-    CXCursor_FunctionTemplate, CXCursor_ClassTemplate, CXCursor_TypeAliasDecl = 36, CXCursor_CXXBaseSpecifier = 44
+    CXCursor_FunctionTemplate, CXCursor_ClassTemplate, CXCursor_TypeAliasDecl = 36, CXCursor_CXXBaseSpecifier = 44,
+    CXCursor_DeclRefExpr = 101
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \
@@ -64,6 +65,7 @@ enum {
     X(void, getFileLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                         \
     X(CXType, getCursorType, (CXCursor)) X(CXType, getCanonicalType, (CXType))                                        \
     X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
+    X(CXCursor, getCursorReferenced, (CXCursor)) X(CXType, getArgType, (CXType, unsigned))                             \
     X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
     X(unsigned, isConstQualifiedType, (CXType)) X(long long, Type_getSizeOf, (CXType))                                \
     X(unsigned, Cursor_isBitField, (CXCursor)) X(int, getCXXAccessSpecifier, (CXCursor))                              \

@@ -181,6 +181,8 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
                   hn_is_like(name, "items") || hn_is_like(name, "tile") || hn_is_like(name, "side");
+    HN_EACH_AT(i, draft->unit, draft->kernel->body, name) /* "sums[i / BLOCK]", one for each */
+        splits &= !hn_at(draft->unit, i - 1, "/") || !hn_at(draft->unit, i + 1, "]");
     return splits && !hn_is_like(name, "wide");
 }
 
@@ -225,15 +227,9 @@ static void choose_missing(struct hn_draft *draft)
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, missing->name, false);
         parameter->comment = "TODO: which values? The source defines it nowhere";
-        HN_EACH(number, missing->compared)
-            hn_draft_add_value(draft, parameter, hn_integer(*number));
-        /* A flag is on or off. */
-        if (parameter->values.count == 1 && (*missing->compared.items & ~1) == 0)
-            hn_draft_add_value(draft, parameter, hn_integer(1 - *missing->compared.items));
-        if (parameter->values.count == 0)
-            choose_unknown(draft, parameter);
-        else
-            parameter->preset = parameter->values.items[0];
+        choose_unknown(draft, parameter);
+        if (missing->condition && parameter->values.count == 1)
+            hn_draft_add_value(draft, parameter, hn_integer(0));
     }
 }
 
@@ -271,24 +267,6 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
     return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
-/* The numbers that the source gives a template, the kernel's or that of a function which passes its
- * own on, where it gives the token: "case 512: k<512><<<...>>>(x);". */
-static void take_instances(struct hn_draft *draft, const char *name, size_t token,
-                           struct hn_draft_name *given)
-{
-    const struct hn_unit *unit = draft->unit;
-    size_t place = SIZE_MAX;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, name) {
-        struct hn_tokens list = hn_inside(unit, i + 1), item;
-        int64_t number;
-        for (size_t k = 0; hn_at(unit, i + 1, "<") && hn_next(unit, ",", &list, &item); k++)
-            if (item.begin == token)
-                place = k;
-            else if (k == place && hn_unit_number(unit, item.begin, &number))
-                hn_draft_add_value(draft, given, hn_integer(number));
-    }
-}
-
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
  * are int, others float. The prelude must not define a name that the source declares, so a value
  * gets one of its own. */
@@ -322,11 +300,6 @@ static void choose_template(struct hn_draft *draft)
                     draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
             else
                 choose_unknown(draft, value);
-            struct hn_draft_name given = {.name = NULL};
-            hn_draft_add_value(draft, &given, value->preset);
-            take_instances(draft, kernel->name, item.begin, &given);
-            if (given.values.count > 2 && !boolean)
-                value->values = given.values;
             const char *ask = splits_work(draft, declared->name) ? "" : same_results;
             ask = known ? ask : "TODO: which values?";
             if (hn_is_like(declared->name, "extent"))
@@ -500,12 +473,14 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
-static const char indices[] = "its elements are indices: which `fill` or `file`?";
+static const char integers[] = "may its elements be any integers, or which `fill` or `file`?";
 
 /* Behind an argument's line, after what is asked there already. */
 static void ask(const struct hn_draft *draft, struct hn_draft_argument *argument,
                 const char *question)
 {
+    if (argument->todo != NULL && strstr(argument->todo, question) != NULL)
+        return;
     argument->todo = argument->todo == NULL
                          ? hn_draft_line(draft, question)
                          : HN_DRAFT_LINE(draft, "%s  # TODO: %s", argument->todo, question);
@@ -538,8 +513,9 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             ask(draft, &argument, HN_DRAFT_TEXT(draft, "%s%s", declared->type_name, question));
         if (!known)
             ask(draft, &argument, open_role);
-        else if (declared->indexes && strncmp(passed.type, "float", 5) != 0)
-            ask(draft, &argument, indices);
+        else if (argument.role != HN_DRAFT_OUTPUT && passed.type_is_known &&
+                 strstr(passed.type, "int") != NULL)
+            ask(draft, &argument, integers);
         bool sized = false;
         HN_EACH(each, draft->kernel->parameters) /* "template <int N>" */
             sized |= each->kind == HN_PARAMETER_NUMBER && hn_is_like(each->name, "extent");
@@ -677,7 +653,7 @@ static void choose_sizes(struct hn_draft *draft)
     const size_t before = draft->names.count;
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
-        if (missing->compared.count == 0 && hn_is_like(missing->name, "extent"))
+        if (!missing->condition && hn_is_like(missing->name, "extent"))
             hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
     HN_EACH(each, draft->kernel->arguments)
         add_size(draft, each);

@@ -339,6 +339,9 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
     struct hn_draft_name *own = hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
     own->comment =
         asks ? "of the launch alone" : "TODO: which block? The kernel does not ask how large it is";
+    HN_EACH(each, draft->kernel->parameters)
+        if (asks && each->kind == HN_PARAMETER_NUMBER)
+            own->comment = "TODO: does each fit the template's numbers?";
     hn_draft_choose_values(draft, own, hn_integer(preset), !asks);
     return own->name;
 }
@@ -415,7 +418,8 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
     size_t at = hn_find(unit, bytes, "sizeof");
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(array, unit, HN_EVERYWHERE, hn_text_at(unit, at + 2)) /* "sizeof(spheres)" */
-        if (hn_at(unit, at + 1, "(") && hn_at(unit, at + 3, ")") && hn_at(unit, array + 1, "["))
+        if (hn_at(unit, at + 1, "(") && hn_at(unit, at + 3, ")") && hn_at(unit, array + 1, "[") &&
+            hn_text_is_word(hn_text_at(unit, array - 1)) && !hn_at(unit, array - 1, "new"))
             return hn_inside(unit, array + 1);
     if (element > 0 && hn_type_of_c(hn_unit_text(unit, hn_inside(unit, at + 1)), type) &&
         hn_type_bytes(type) != element)

@@ -471,25 +471,6 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
             (member &&
              !hn_text_find_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
-        HN_EACH_AT(open, unit, ((struct hn_tokens){kernel->body.begin, i}), "[")
-            argument->indexes |= i < hn_inside(unit, open).end;
-        /* "for (int j = 0; j < lengths[i]; j++)" */
-        argument->indexes |= hn_at(unit, i - 1, "<") || hn_at(unit, i - 1, "<=");
-        HN_EACH(moved, kernel->arguments) /* "atomicAdd(y + rows[i], x)" */
-            argument->indexes |=
-                moved->pointer && hn_at(unit, i - 1, "+") && hn_at(unit, i - 2, moved->name);
-        /* "int column = columns[j];", "tile[y][x] = in[i];" */
-        size_t set = i, begin;
-        while (strchr(";{}", hn_text_at(unit, set)[0]) == NULL && !hn_at(unit, set, "="))
-            set--;
-        for (begin = set; strchr(";{})", hn_text_at(unit, begin - 1)[0]) == NULL;)
-            begin--;
-        const char *target = hn_text_at(unit, hn_at(unit, begin + 1, "[") ? begin : set - 1);
-        if (hn_at(unit, set, "=") && hn_text_is_word(target) && depth < 3) {
-            struct hn_kernel_argument number = {.name = NULL};
-            note_uses(unit, kernel, target, NULL, &number, depth + 1);
-            argument->indexes |= number.indexes;
-        }
         size_t last = end - 1;
         while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
                !hn_at(unit, first - 2, ">"))
@@ -659,6 +640,19 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
 
 static int read_declaration(CXCursor cursor, CXCursor parent, void *data);
 
+/* "k<Op><<<...>>>(params)" tells which structure a "typename Operator::Params" is. */
+static void read_instance(struct reading *reading, CXCursor function)
+{
+    const struct hn_clang *clang = &reading->clang;
+    size_t place = place_of(reading, clang->getSpecializedCursorTemplate(function));
+    HN_EACH(kernel, reading->unit->kernels)
+        HN_EACH(argument, kernel->arguments) {
+            unsigned i = (unsigned)(argument - kernel->arguments.items);
+            if (kernel->head.end == place && strstr(argument->type_name, "typename ") != NULL)
+                read_type(reading, clang->getArgType(clang->getCursorType(function), i), argument);
+        }
+}
+
 static void read_function(struct reading *reading, CXCursor cursor)
 {
     struct hn_unit *unit = reading->unit;
@@ -704,14 +698,6 @@ static void read_function(struct reading *reading, CXCursor cursor)
     }
     reading->kernel = read;
     reading->clang.visitChildren(cursor, read_declaration, reading);
-    if (kernel)
-        HN_EACH(each, read->arguments) {
-            if (each->pointer)
-                note_uses(unit, read, each->name, NULL, each, 0);
-            HN_EACH(field, each->fields)
-                if (field->pointer && !each->pointer)
-                    note_uses(unit, read, each->name, field->name, field, 0);
-        }
     reading->function = outer;
     reading->kernel = NULL;
 }
@@ -778,6 +764,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     } else if (own && kind >= CXCursor_TemplateTypeParameter &&
                kind <= CXCursor_TemplateTemplateParameter)
         read_parameter(reading, cursor, reading->kernel);
+    else if (kind == CXCursor_DeclRefExpr)
+        read_instance(reading, clang->getCursorReferenced(cursor));
     return local ? CXChildVisit_Recurse : CXChildVisit_Continue;
 }
 
@@ -794,25 +782,6 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
     return next >= unit->tokens.count || unit->tokens.items[next].starts ||
            (!hn_text_is_among(hn_text_at(unit, next), behind, sizeof behind / sizeof *behind) &&
             !hn_text_is_word(hn_text_at(unit, next)));
-}
-
-/* "#if NAME == 2": the numbers that the source knows of. */
-static void find_compared(struct hn_unit *unit, struct hn_missing *missing)
-{
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, missing->name) {
-        int64_t number = 1;
-        size_t line = i;
-        while (line > 0 && !unit->tokens.items[line].starts)
-            line--;
-        bool last = i + 1 >= unit->tokens.count || unit->tokens.items[i + 1].starts;
-        const char *sign = last ? "" : hn_text_at(unit, i + 1);
-        bool read = strcmp(sign, "==") == 0 || strcmp(sign, "!=") == 0
-                        ? hn_unit_number(unit, i + 2, &number)
-                        : last || strpbrk(sign, ")&|?") != NULL;
-        if (read && unit->tokens.items[i].directive &&
-            (hn_at(unit, line + 1, "if") || hn_at(unit, line + 1, "elif")))
-            *HN_GROW(unit, missing->compared) = number;
-    }
 }
 
 /* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
@@ -856,15 +825,13 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
              : token == SIZE_MAX || !may_be_number(unit, token, kept) ||
                    !may_be_number(unit, used, kept))
         return;
-    struct hn_missing missing = {.name = kept};
-    if (!type) {
-        find_compared(unit, &missing);
+    struct hn_missing missing = {.name = kept,
+                                 .condition = strstr(message, "evaluates to") != NULL};
+    if (!type)
         *HN_GROW(unit, unit->missing) = missing;
-    }
+    const char *stands = type ? "float" : missing.condition ? "1" : "8";
     reading->defines =
-        type ? hn_need_format(&unit->memory, "%s#define %s float\n", reading->defines, kept)
-             : hn_need_format(&unit->memory, "%s#define %s %lld\n", reading->defines, kept,
-                              missing.compared.count > 0 ? (long long)*missing.compared.items : 8);
+        hn_need_format(&unit->memory, "%s#define %s %s\n", reading->defines, kept, stands);
 }
 
 static const char *const options[] = {"-xcuda",
@@ -905,6 +872,14 @@ static bool parse(struct reading *reading)
         read_macros(reading);
         clang->visitChildren(clang->getTranslationUnitCursor(reading->tree), read_declaration,
                              reading);
+        HN_EACH(kernel, unit->kernels)
+            HN_EACH(each, kernel->arguments) {
+                if (each->pointer)
+                    note_uses(unit, kernel, each->name, NULL, each, 0);
+                HN_EACH(field, each->fields)
+                    if (field->pointer && !each->pointer)
+                        note_uses(unit, kernel, each->name, field->name, field, 0);
+            }
         for (unsigned i = 0; i < clang->getNumDiagnostics(reading->tree); i++) {
             void *diagnostic = clang->getDiagnostic(reading->tree, i);
             read_diagnostic(reading, diagnostic);

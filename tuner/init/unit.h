@@ -41,7 +41,7 @@ struct hn_kernel_argument {
     bool hides;                   /* not all of them are there, or can be named */
     int64_t bytes;                /* of an element; not positive: not known */
     bool pointer, constant;       /* constant: what it points to */
-    bool reads, writes, passed, indexes; /* in the kernel's body; passed on, or its address taken; in subscripts */
+    bool reads, writes, passed; /* in the kernel's body; passed on, or its address taken */
 };
 
 enum hn_parameter_kind { HN_PARAMETER_NUMBER, HN_PARAMETER_BOOLEAN, HN_PARAMETER_TYPE, HN_PARAMETER_OTHER };
@@ -78,7 +78,7 @@ struct hn_meaning {
 /* Used and nowhere declared. */
 struct hn_missing {
     const char *name;
-    HN_GROWING(int64_t) compared; /* with these, by conditions */
+    bool condition; /* of an #if */
 };
 
 struct hn_function {
