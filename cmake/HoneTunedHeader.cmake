@@ -2,7 +2,8 @@
 # hone_tuned_header(<target> KERNEL <name> [CACHE <file>] [DEVICE_NAME <name>] [PROBLEM <NAME=VALUE>...]
 #                   [PREFIX <prefix>] [OUTPUT <file>] [CONFIG <file>] [RECORDED <file or folder>...]
 #                   [FORMAT header|cubin-header] [ARCH <sm_90>...])
-# Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder on the target's include path.
+# Writes <name>_tuned.h (or OUTPUT) from Hone's cache at build time and puts its folder, one of this target, on the include path:
+# the target's, or that of all who link it where it is an INTERFACE library.
 # With CACHE it is written again whenever that file changes; with RECORDED the results are those of recorded tunings, and
 # CONFIG is the config that they were made with; the header is written again when one of them changes. FORMAT cubin-header
 # embeds machine code for the architectures of ARCH. With CONFIG, where nothing was tuned yet, the header has the default point of
@@ -27,7 +28,7 @@ function(hone_tuned_header target)
     set(hone "${HONE_EXECUTABLE}")
   endif()
 
-  set(folder "${CMAKE_CURRENT_BINARY_DIR}/hone_tuned")
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/hone_tuned/${target}")
   set(header "${folder}/${arg_KERNEL}_tuned.h")
   if(arg_OUTPUT)
     cmake_path(ABSOLUTE_PATH arg_OUTPUT BASE_DIRECTORY "${folder}" OUTPUT_VARIABLE header)
@@ -81,6 +82,13 @@ function(hone_tuned_header target)
   add_custom_command(OUTPUT "${header}"
     COMMAND "${hone}" export "${arg_KERNEL}" --quiet -o "${header}" ${options}
     DEPENDS ${depends} "${hone}" VERBATIM COMMENT "Exporting the tuned configuration of ${arg_KERNEL}")
-  target_sources(${target} PRIVATE "${header}")
-  target_include_directories(${target} PRIVATE "${folder}")
+  get_target_property(kind ${target} TYPE)
+  if(kind STREQUAL "INTERFACE_LIBRARY") # which has no sources: the header is made for whoever links it
+    add_custom_target(${target}_${arg_KERNEL}_tuned DEPENDS "${header}")
+    add_dependencies(${target} ${target}_${arg_KERNEL}_tuned)
+    target_include_directories(${target} INTERFACE "${folder}")
+  else()
+    target_sources(${target} PRIVATE "${header}")
+    target_include_directories(${target} PRIVATE "${folder}")
+  endif()
 endfunction()

@@ -49,7 +49,7 @@ class Examples(hone.Case):
     def test_bgemm(self):
         """A header with tensor maps; the double knows no such kernel."""
         self.build("bgemm")
-        self.assertIn("hone_bgemm_A_lines_map(", (self.folder / "b" / "hone_tuned" / "bgemm_embedded.h").read_text())
+        self.assertIn("hone_bgemm_A_lines_map(", (self.folder / "b" / "hone_tuned" / "bgemm" / "bgemm_embedded.h").read_text())
         self.run_all(["b/bgemm", "0", "200", "300"], LD_LIBRARY_PATH=double.DOUBLE, expect=2)
 
     def test_embedded_cubin_in_cpp(self):
@@ -234,7 +234,7 @@ int main(void)
         self.record_sgemm("recorded", shapes)
         self.learn_blas()
         self.build("sgemm")
-        self.assertIn("#define HONE_SGEMM_BLAS_LOSS ", (self.folder / "b" / "hone_tuned" / "sgemm_blas_embedded.h").read_text())
+        self.assertIn("#define HONE_SGEMM_BLAS_LOSS ", (self.folder / "b" / "hone_tuned" / "hone_sgemm" / "sgemm_blas_embedded.h").read_text())
         self.hone("export", "sgemm", "--config", hone.SOURCE / "configs" / "sgemm.yaml", "--recorded", self.folder / "recorded", "-o",
                   "sgemm_tuned.h")
         self.assertIn("#define HONE_SGEMM_RESULT_COUNT 30\n", (self.folder / "sgemm_tuned.h").read_text())

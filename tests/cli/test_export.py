@@ -401,9 +401,13 @@ include({hone.SOURCE}/cmake/HoneTunedHeader.cmake)
 add_executable(program main.c)
 hone_tuned_header(program KERNEL saxpy CACHE {self.cache} DEVICE_NAME H200 PROBLEM SIZE=1048576)
 add_executable(recorded main.c)
-hone_tuned_header(recorded KERNEL saxpy CONFIG {hone.DATA}/saxpy.yaml RECORDED recording.json OUTPUT recorded/saxpy_tuned.h)
+hone_tuned_header(recorded KERNEL saxpy CONFIG {hone.DATA}/saxpy.yaml RECORDED recording.json)
+add_library(tuned INTERFACE)
+hone_tuned_header(tuned KERNEL saxpy CACHE {self.cache})
+file(WRITE sub/CMakeLists.txt "add_executable(other ../main.c)\ntarget_link_libraries(other tuned)\n")
+add_subdirectory(sub)
 """)
         for command in (["cmake", "-S", ".", "-B", "b", f"-DHONE_EXECUTABLE={hone.HONE}"], ["cmake", "--build", "b"],
-                        ["b/program"], ["b/recorded"]):
+                        ["b/program"], ["b/recorded"], ["b/sub/other"]):
             done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

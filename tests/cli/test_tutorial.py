@@ -147,7 +147,7 @@ class Tutorial(double.Case):
         self.follow(after)
         self.assertTrue((work / "heat-recorded.json.gz").exists())
         if self.can_build:
-            header = (work / "build" / "hone_tuned" / "heat_tuned.h").read_text()
+            header = (work / "build" / "hone_tuned" / "heat" / "heat_tuned.h").read_text()
             self.assertIn(f" *   device     {self.device}", header)
             self.assertNotIn("default point", header.split("#ifndef")[0])
             self.assertTrue((work / "build" / "heat").exists())
