@@ -84,6 +84,13 @@ static enum hn_status fail_open(const char *path, const char *reason, struct hn_
     return hn_fail(err, HN_ERUN, "cache '%s' cannot be opened: %s", path, reason);
 }
 
+/* Whether its folder cannot be written by us. */
+static bool is_read_only(const char *path)
+{
+    char *copy HN_FREED = strdup(path);
+    return copy != NULL && access(dirname(copy), W_OK) != 0;
+}
+
 static enum hn_status fail_sqlite(const struct hn_database *database, int code,
                                   struct hn_error *err)
 {
@@ -110,7 +117,7 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
         return hn_fail(err, HN_ERUN, "cache '%s' cannot be written: it is read-only", path);
     case SQLITE_CANTOPEN:
         /* Where it could not be made, SQLite looked for one to read. */
-        if (system == ENOENT && hn_database_is_read_only(path))
+        if (system == ENOENT && is_read_only(path))
             system = errno;
         return fail_open(path, system == 0 ? reason : strerror(system), err);
     case SQLITE_BUSY:
@@ -136,10 +143,23 @@ static enum hn_status fail_sqlite(const struct hn_database *database, int code,
     }
 }
 
-/* A path is no URI and no ":memory:", however it begins. */
-static int open_handle(struct hn_database *database, enum hn_database_mode mode)
+static bool has_journal(const char *path)
 {
-    bool is_uri = mode == HN_DATABASE_IMMUTABLE;
+    static const char *const suffixes[] = {"-wal", "-journal"};
+    bool found = false;
+    for (size_t i = 0; i < 2; i++) {
+        struct stat info;
+        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
+        hn_text_printf(&text, "%s%s", path, suffixes[i]);
+        found = found || (!text.failed && stat(text.data, &info) == 0 && info.st_size > 0);
+    }
+    return found;
+}
+
+/* is_uri: as what nobody writes while it is open, without locks and shared memory. A path is no URI
+ * and no ":memory:", however it begins. */
+static int open_handle(struct hn_database *database, enum hn_database_mode mode, bool is_uri)
+{
     int flags = is_uri                     ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
                 : mode == HN_DATABASE_READ ? SQLITE_OPEN_READONLY
                                            : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
@@ -251,14 +271,18 @@ static void set_up(struct hn_database *database, int code, struct hn_error *err)
 }
 
 /* Where who wrote it was killed at that, its journal has to be rolled back before it can be read.
- * That takes a handle that may write; this one does nothing else with it. */
-static void roll_back(struct hn_database *database, struct hn_error *err)
+ * That takes a handle that may write; this one does nothing else with it. On a full disk SQLite
+ * cannot make the shared memory of a log, which takes none where nothing is in it. */
+static void reopen(struct hn_database *database, struct hn_error *err)
 {
-    if (sqlite3_exec(database->handle, "PRAGMA schema_version", NULL, NULL, NULL) !=
-        SQLITE_READONLY_ROLLBACK)
+    int code = sqlite3_exec(database->handle, "PRAGMA schema_version", NULL, NULL, NULL);
+    int system = sqlite3_system_errno(database->handle);
+    bool full = (code & 0xff) == SQLITE_IOERR && !has_journal(database->path) &&
+                (system == ENOSPC || system == EDQUOT || system == EFBIG);
+    if (code != SQLITE_READONLY_ROLLBACK && !full)
         return;
     sqlite3_close(database->handle);
-    set_up(database, open_handle(database, HN_DATABASE_WRITE), err);
+    set_up(database, open_handle(database, HN_DATABASE_WRITE, full), err);
     hn_database_run(database, "PRAGMA query_only = ON", err);
 }
 
@@ -274,9 +298,11 @@ struct hn_database *hn_database_open(const char *path, enum hn_database_mode mod
         return NULL;
     }
     hn_database_set_patience(database, PATIENCE_MS);
-    set_up(database, open_handle(database, mode), err);
+    /* Nor can it make one in a folder that it may not write. */
+    bool immutable = mode == HN_DATABASE_READ && is_read_only(path) && !has_journal(path);
+    set_up(database, open_handle(database, mode, immutable), err);
     if (!hn_failed(err) && mode == HN_DATABASE_READ)
-        roll_back(database, err);
+        reopen(database, err);
     if (!hn_failed(err))
         return database;
     hn_database_close(database);
@@ -347,12 +373,6 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
     if (code != SQLITE_OK)
         fail_sqlite(database, code, err);
     return code == SQLITE_OK && strcmp(mode, wal ? "wal" : "delete") == 0;
-}
-
-bool hn_database_is_read_only(const char *path)
-{
-    char *copy HN_FREED = strdup(path);
-    return copy != NULL && access(dirname(copy), W_OK) != 0;
 }
 
 bool hn_database_has_moved(const struct hn_database *database)

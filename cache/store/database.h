@@ -19,8 +19,7 @@ struct hn_statement;
 
 enum hn_database_mode {
     HN_DATABASE_READ,
-    HN_DATABASE_IMMUTABLE, /* nobody writes it while it is open: no locks, no shared memory */
-    HN_DATABASE_WRITE,     /* made when missing */
+    HN_DATABASE_WRITE, /* made when missing */
 };
 
 /* All that takes an err and returns no status is sticky: it does nothing where err has failed. */
@@ -42,8 +41,6 @@ bool hn_database_set_wal(struct hn_database *database, bool wal, struct hn_error
 /* How long a statement that reads may take inside SQLite, from the next one on; INFINITY: as long as it takes. */
 void hn_database_set_patience(struct hn_database *database, double patience_ms);
 
-/* Whether the folder of path cannot be written by us. */
-bool hn_database_is_read_only(const char *path);
 /* Whether the file is no longer at its path: deleted, moved, or another is there. */
 bool hn_database_has_moved(const struct hn_database *database);
 /* All of it, into a file that is empty. */

@@ -52,19 +52,6 @@ static void make_folders(const char *path, struct hn_error *err)
     }
 }
 
-static bool has_journal(const char *path)
-{
-    static const char *const suffixes[] = {"-wal", "-journal"};
-    bool found = false;
-    for (size_t i = 0; i < 2; i++) {
-        struct stat info;
-        struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
-        hn_text_printf(&text, "%s%s", path, suffixes[i]);
-        found = found || (!text.failed && stat(text.data, &info) == 0 && info.st_size > 0);
-    }
-    return found;
-}
-
 static enum hn_status check_place(const char *path, bool empty_passes, struct hn_error *err)
 {
     struct stat info;
@@ -277,10 +264,7 @@ enum hn_status hn_store_open(const char *path, enum hn_store_mode mode, struct h
     if (!hn_failed(err) && writes) {
         open_for_writing(own, err);
     } else if (!hn_failed(err)) {
-        /* SQLite cannot make the shared memory of a log in a folder that it may not write. */
-        bool immutable = hn_database_is_read_only(path) && !has_journal(path);
-        own->database =
-            hn_database_open(path, immutable ? HN_DATABASE_IMMUTABLE : HN_DATABASE_READ, err);
+        own->database = hn_database_open(path, HN_DATABASE_READ, err);
         if (own->database != NULL)
             open_schema(own, err);
     }

@@ -218,9 +218,9 @@ class Cache(hone.Case):
         self.simulate()
         before = self.hone("export", "saxpy", "--format", "json").stdout
 
-        def limit():
+        def limit(bytes=40000):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))
 
         recording = self.record(time_us=lambda BLOCK, ITEMS, LOAD: 1.0, problem={"SIZE": 2048}, name="other.json")
         result = subprocess.run(
@@ -231,3 +231,7 @@ class Cache(hone.Case):
         self.assertIn("what was recorded before is kept", result.stderr)
         self.assertEqual(self.hone("export", "saxpy", "-p", "SIZE=1048576", "--format", "json").stdout, before)
         self.hone("cache", "check")
+        # Not even what SQLite writes to read is to be had.
+        result = subprocess.run([hone.HONE, "export", "saxpy", "-p", "SIZE=1048576", "--format", "json"], env=dict(os.environ, HONE_CACHE=str(self.cache)),
+                                preexec_fn=lambda: limit(4096), capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.stdout, result.stderr), (before, ""))
