@@ -134,10 +134,17 @@ static bool run_nvcc(const struct call *call, char **log, struct hn_error *err)
     while (!hn_failed(err) && waitpid(child, &status, 0) < 0)
         if (errno != EINTR)
             hn_fail(err, HN_ERUN, "waiting for nvcc: %s", strerror(errno));
-    if (!hn_failed(err) && WIFEXITED(status) && WEXITSTATUS(status) >= 126)
+    if (hn_failed(err))
+        return false;
+    /* On a full disk it cannot even write why it failed: no point is to blame for that. */
+    bool told = hn_file_read(call->log, LOG_LIMIT, log, NULL, NULL) == HN_OK && **log != '\0';
+    if (status != 0 && !told && (WIFEXITED(status) || *log == NULL))
+        hn_fail(
+            err, HN_ERUN,
+            "%s failed without a word: is there no room in %s? Set TMPDIR to a folder with room",
+            call->program, call->scratch.path);
+    else if (WIFEXITED(status) && WEXITSTATUS(status) >= 126)
         hn_fail(err, HN_ERUN, "%s cannot be run", call->program);
-    if (!hn_failed(err))
-        hn_file_read(call->log, LOG_LIMIT, log, NULL, err);
     return status == 0;
 }
 
@@ -382,17 +389,6 @@ static bool entry_marker_names(const char *marker, size_t entry, const char *ker
            strcmp(marker + marker_length - strlen(end), end) == 0;
 }
 
-/* The mangled name of the kernel that a name expression means. */
-static const char *find_marked(const char *const *kernels, size_t count, const char *expression,
-                               size_t entry, struct hn_error *err)
-{
-    for (size_t i = 0; i < count * count; i++)
-        if (entry_marker_names(kernels[i / count], entry, kernels[i % count]))
-            return kernels[i % count];
-    hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", expression);
-    return "";
-}
-
 static void read_entries(const struct hn_source *source, struct hn_image *image,
                          struct hn_error *err)
 {
@@ -400,10 +396,14 @@ static void read_entries(const struct hn_source *source, struct hn_image *image,
     const char **kernels HN_FREED = hn_cubin_kernels(image->cubin, image->size, &count, err);
     image->entries = hn_allocate(source->entry_count, sizeof *image->entries, err);
     for (size_t i = 0; i < source->entry_count && !hn_failed(err); i++) {
-        const char *entry = source->entries[i];
-        if (!hn_text_is_word(entry))
-            entry = find_marked(kernels, count, entry, i, err);
-        image->entries[image->entry_count++] = hn_copy_string(entry, err);
+        const char *entry = source->entries[i], *name = hn_text_is_word(entry) ? entry : NULL;
+        for (size_t k = 0; name == NULL && k < count * count; k++)
+            if (entry_marker_names(kernels[k / count], i, kernels[k % count]))
+                name = kernels[k % count];
+        if (name != NULL)
+            image->entries[image->entry_count++] = hn_copy_string(name, err);
+        else
+            hn_fail(err, HN_ERUN, "nvcc made no kernel of the name expression '%s'", entry);
     }
 }
 

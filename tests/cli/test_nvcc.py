@@ -73,7 +73,7 @@ class Nvcc(double.Case):
         self.by_nvcc()
         points = ("--all", "--jobs", "1", "-s", "BLOCK=64,128,256", "-s", "ITEMS=2,4")
         made = {seconds: self.hone("compile", "--arch", "sm_90", self.config, *points, expect=3, NVCC=str(self.program(
-                    f'case "$*" in *--version*) exec nvcc --version;; esac\nsleep {seconds}\nexit 1\n'))).stderr.splitlines()
+                    f'case "$*" in *--version*) exec nvcc --version;; esac\nsleep {seconds}\necho no\nexit 1\n'))).stderr.splitlines()
                 for seconds in (0, 1)}
         self.assertRegex(made[1][0], r"^[56]/6 compiled, [01]\.\d/s$")
         self.assertEqual(made[0], made[1][1:])
@@ -99,6 +99,15 @@ class Nvcc(double.Case):
         result = self.hone("compile", "--arch", "sm_90", self.config, expect=3, NVCC=str(fake))
         limit = result.stdout.partition("first failure: ")[2].split()[0]
         self.assertTrue(limit.isdigit() and int(limit) <= 4 << 20, result.stdout)
+
+    def test_a_full_disk_costs_no_point(self):
+        """There nvcc cannot write why it failed; what such a run left out comes later."""
+        self.by_nvcc()
+        fake = self.program("case \"$*\" in *--version*) exec nvcc --version;; esac\ngrep -q 'define ITEMS 4' *.cu && exit 1\nexec nvcc \"$@\"\n")
+        result = self.hone("tune", self.config, "--quiet", *self.space, expect=1, NVCC=str(fake))
+        self.assertRegex(result.stderr, r"fake-nvcc failed without a word: is there no room in .*/hone-scratch-\w+\? Set TMPDIR to a folder with room\n$")
+        tuning, = self.tune(*self.space, "--full")
+        self.assertEqual(tuning["outcomes"], {"ok": 2})
 
     def test_none_is_found(self):
         self.by_nvcc()
