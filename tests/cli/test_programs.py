@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 
 import double
 import hone
@@ -365,6 +366,23 @@ run:
         text = self.hone("explain", self.config).stdout
         self.assertIn(f"`hone tune {self.config} -p SIZE=3 --allow-run --full`", text)
         self.assertNotIn("--counters", text)
+
+    def test_a_full_disk_costs_no_point(self):
+        """What fails there, while it is built and while it is run, is nobody's result."""
+        (self.folder / "small").mkdir()
+        fill = "head -c 200000 /dev/zero >big"
+        for name, run in (("built", {"build": ["sh", "-c", fill], "command": ["echo", "5 us"]}), ("run", {"command": ["sh", "-c", f"{fill} && echo 5 us"]})):
+            self.write(f"{name}.yaml", json.dumps({"kernel": name, "template": "bench.sh", "parameters": {"A": [1, 2]},
+                                                   "run": {**run, "time": {"regex": "([0-9]+)"}}}))
+            words = [hone.HONE, "tune", f"{name}.yaml", "--allow-run", "--quiet"]
+            result = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=100k none small && exec "$@"', "sh", *words], cwd=self.folder,
+                                    env=self.environment(TMPDIR=str(self.folder / "small")), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if "mount" in result.stderr or "unshare" in result.stderr:
+                self.skipTest(result.stderr)
+            self.assertRegex(result.stderr, r"^hone: a command failed in \S+/small/hone-scratch-\w+, where there is no room: set TMPDIR to a folder with room\n$")
+            self.assertEqual(result.returncode, 1)
+            tuning, = json.loads(self.hone(*words[1:], "--json", "--full").stdout)
+            self.assertEqual((tuning["outcomes"], tuning["reused"]), ({"ok": 2}, 0))
 
     def test_a_table_without_a_metric(self):
         self.assertRegex(self.hone("tune", self.config, *self.fine).stdout, "±95%  per_item  regs")

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <regex.h>
@@ -29,7 +30,14 @@ static const double race_share = 0.1; /* of the time until then */
 /* Who takes so much longer than the best, in the first run or in each of two, is slower. */
 static const double slower_by[] = {1.3, 1.1};
 
-enum { PRINTED_MOST = 16 << 20, STEP_MS = 5, GRACE_MS = 3000, UNITS = 15, GROUPS = 10 };
+enum {
+    PRINTED_MOST = 16 << 20,
+    STEP_MS = 5,
+    GRACE_MS = 3000,
+    UNITS = 15,
+    GROUPS = 10,
+    ROOM = 1 << 16
+};
 
 static const char *const units[] = {"us",      "ns",     "ms",      "s",     "\u00b5s",
                                     "\u03bcs", "micros", "millis",  "nanos", "min",
@@ -208,6 +216,18 @@ static bool is_over(const struct programs *programs)
 {
     return hn_interrupted() != 0 ||
            (programs->base.end_ms > 0 && hn_now_ms() >= programs->base.end_ms);
+}
+
+/* On a full disk no point is to blame for a command that fails. */
+static void expect_room(const struct build *build, struct hn_error *err)
+{
+    int file = open(build->folder.path, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    int reason = file < 0 ? errno : posix_fallocate(file, 0, ROOM);
+    hn_close(&file);
+    if (!hn_failed(err) && (reason == ENOSPC || reason == EDQUOT))
+        hn_fail(err, HN_ERUN,
+                "a command failed in %s, where there is no room: set TMPDIR to a folder with room",
+                build->folder.path);
 }
 
 static void wait_a_moment(struct programs *programs)
@@ -468,7 +488,8 @@ static bool is_decided(const struct hn_run *run, const struct rules *rules, size
 }
 
 /* Round by round, each begun by another; whoever came to the end is checked. */
-static void race(struct programs *programs, struct hn_run *run, const struct rules *rules)
+static void race(struct programs *programs, struct hn_run *run, const struct rules *rules,
+                 struct hn_error *err)
 {
     struct build *builds[HN_FINALIST_LIMIT];
     size_t done = 0, each = programs->workload_count * rules->most;
@@ -500,12 +521,14 @@ static void race(struct programs *programs, struct hn_run *run, const struct rul
             check(programs, builds[i], record);
         if (record->outcome == HN_OUTCOME_OK || record->outcome == HN_OUTCOME_SLOWER)
             record->timing.sample_count = done;
+        else
+            expect_room(builds[i], err);
         note_workloads(programs, times_us + i * each, rules->most, record);
     }
 }
 
 /* What is cut short is no result. */
-static void measure(struct programs *programs, struct hn_backend_event *event)
+static void measure(struct programs *programs, struct hn_backend_event *event, struct hn_error *err)
 {
     struct build *build = programs->measured;
     double sorted[RUNS_MOST], start_ms = hn_now_ms();
@@ -515,7 +538,7 @@ static void measure(struct programs *programs, struct hn_backend_event *event)
                              .record = {.point = hn_need_bindings(&build->point, NULL)}};
     struct hn_run run = {.racers = &racer, .racer_count = 1};
     struct hn_timing *timing = &racer.record.timing;
-    race(programs, &run, &rules);
+    race(programs, &run, &rules, err);
     racer.record.costs.measure_ms = hn_now_ms() - start_ms;
     if (timing->sample_count > 0) {
         memcpy(sorted, timing->samples_us, timing->sample_count * sizeof *sorted);
@@ -528,7 +551,7 @@ static void measure(struct programs *programs, struct hn_backend_event *event)
         timing->high_us = interval.high;
     }
     *event = (struct hn_backend_event){HN_EVENT_EVALUATED, build->ticket, .record = racer.record};
-    if (is_over(programs))
+    if (is_over(programs) || hn_failed(err))
         hn_backend_event_finish(event);
     programs->measured = NULL;
     drop_build(programs, build);
@@ -582,10 +605,12 @@ static void next(struct hn_backend *backend, int timeout_ms, struct hn_backend_e
         wait_a_moment(programs);
     if (built != NULL)
         hn_template_check(&backend->task->template, backend->task->plan, err);
+    if (built != NULL && built->command.why[0] != '\0')
+        expect_room(built, err);
     if (!hn_failed(err) && built != NULL)
         take_built(programs, built, event);
     else if (!hn_failed(err) && programs->measured != NULL)
-        measure(programs, event);
+        measure(programs, event, err);
 }
 
 /* There is nothing to be prepared, and each run is a process of its own. */
@@ -596,7 +621,7 @@ static void run(struct hn_backend *backend, struct hn_run *run, struct hn_error 
     const struct rules rules = {ROUNDS_LEAST, ROUNDS_MOST,
                                 now + race_share * (now - programs->started_ms), 0};
     if (!hn_failed(err) && run->kind == HN_RUN_RACE)
-        race(programs, run, &rules);
+        race(programs, run, &rules, err);
 }
 
 static void stop(struct hn_backend *backend)
