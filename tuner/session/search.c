@@ -320,7 +320,6 @@ static void knowledge_finish(struct hn_knowledge *knowledge)
 {
     free(knowledge->priors);
     free(knowledge->choices);
-    *knowledge = (struct hn_knowledge){0};
 }
 
 /* Nearest first: this problem and device in another version; this device, by the problem's distance
@@ -328,15 +327,12 @@ static void knowledge_finish(struct hn_knowledge *knowledge)
  * tunings at most, each with at least eight measured points of this space. Only what was measured
  * before `before` (seconds since the epoch) counts, so that a tuning that is run again finds what
  * it found the first time. simulated selects which kind. */
-static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_task *task,
-                                        bool simulated, double before,
-                                        struct hn_knowledge *knowledge, struct hn_error *err)
+static void knowledge_collect(struct hn_store *store, const struct hn_task *task, bool simulated,
+                              double before, struct hn_knowledge *knowledge, struct hn_error *err)
 {
     struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
-    hn_error_init(err);
-    *knowledge = (struct hn_knowledge){0};
     if (hn_store_list(store, HN_STORE_RESULTS, task->identity.kernel, NULL, &list, err) != HN_OK)
-        return err->status;
+        return;
     struct hn_ranked *sources HN_FREED = hn_need(list.count, sizeof *sources);
     size_t count = 0;
     for (size_t i = 0; i < list.count; i++) {
@@ -356,15 +352,12 @@ static enum hn_status knowledge_collect(struct hn_store *store, const struct hn_
     size_t width = hn_space_parameter_count(task->space);
     for (size_t i = 0; i < knowledge->count; i++)
         knowledge->priors[i].choice = knowledge->choices + i * width;
-    if (hn_failed(err))
-        knowledge_finish(knowledge);
-    return err->status;
 }
 
 static void create_strategy(struct hn_session *session, struct hn_error *err)
 {
     const struct hn_session_options *options = &session->options;
-    struct hn_knowledge knowledge = {0};
+    struct hn_knowledge knowledge HN_ENDED_BY(knowledge_finish) = {0};
     if (options->strategy->uses_priors && session->store != NULL)
         knowledge_collect(session->store, session->task, session->backend->simulated,
                           fmin(session->cached.earliest, session->created_s), &knowledge, err);
@@ -394,7 +387,6 @@ static void create_strategy(struct hn_session *session, struct hn_error *err)
     };
     session->strategy = options->strategy->create(&search, err);
     session->state.planned = !hn_failed(err);
-    knowledge_finish(&knowledge);
 }
 
 /* The ladder needs no more than constraints, so that it does not wait for this. */
