@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("bool wide = true; int m = 1000; k<<<m % 128 != 0 ? m / 128 + 1 : m / 128, wide ? 128 : 64>>>(x, 1, m);",
                  "  BLOCK: [32, 64, 128, 256, 512]  # of the launch alone\n", 'grid: [(n // BLOCK + 1) if n % BLOCK != 0 else (n // BLOCK)]\n'),
                 ("int m = 4096, b = (m / 32) < 512 ? m / 32 : 512; cudaMalloc(&x, 2 * (m > 9 ? m : 9) * sizeof(float)); k<<<b, 32>>>(x, 1, m);",
-                 '  grid: ["min(n // BLOCK, 512)"]\n', "count: 2 * (n if n > 9 else 9), role: output}"),
+                 '  grid: [(n // BLOCK) if (n // BLOCK) < 512 else 512]\n', "count: 2 * (n if n > 9 else 9), role: output}"),
                 ("int m = 64, less = 0; if (x == nullptr) less = 1; k<<<m / 64, 64>>>(x, less ? 1.f : -1.f, m);",
                  "{name: a, type: float32, value: 1}  # TODO: which value?\n"),
                 ("int m = 70; k<<<m / 64 + (m % 64 ? 1 : 0), 64>>>(x, 1, m);", "  grid: [n // BLOCK + (1 if n % BLOCK else 0)]\n"),

@@ -39,7 +39,7 @@ typedef int CXCursorVisitor(CXCursor cursor, CXCursor parent, void *data);
 enum { CXChildVisit_Break, CXChildVisit_Continue, CXChildVisit_Recurse };
 enum { CX_CXXPublic = 1, CXToken_Comment = 4, CXTranslationUnit_KeepGoing = 0x200 };
 enum {
-    CXType_Bool = 3, CXType_Int = 17, CXType_Int128 = 20, CXType_LongDouble = 23, CXType_Pointer = 101,
+    CXType_Bool = 3, CXType_Int = 17, CXType_Int128 = 20, CXType_Pointer = 101,
     CXType_Record = 105, CXType_Enum, CXType_ConstantArray = 112, CXType_DependentSizedArray = 116, CXType_Auto = 118
 };
 enum {

@@ -484,15 +484,15 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
     const char *count = hn_draft_translate(draft, told);
     if (!argument->pointer && (count == NULL || hn_draft_find(draft, count) == size))
         count = hn_draft_translate(draft, given); /* of no other argument */
+    if (!argument->pointer && strstr(argument->type, "int") == NULL && count != NULL)
+        count = hn_draft_replace(draft, count, "//", "/"); /* of fractions */
     if (!argument->pointer)
         return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
     draft->varies = false;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
-    bool few = false; /* "sums[blockIdx.x]" */
-    HN_EACH_AT(i, draft->unit, draft->kernel->body, argument->name)
-        few |= !draft->grid_is_known && index_width(draft, i + 2, 0) > 0;
     HN_EACH(each, draft->names) {
-        if (count == NULL || (constant && (few || (each->is_size && !each->told))))
+        if (count == NULL ||
+            (constant && (!draft->grid_is_known || (each->is_size && !each->told))))
             return NULL; /* of sizes or blocks that are guessed a constant may be too small */
         int64_t most = -1;
         const char *open = count;

@@ -178,14 +178,7 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         return skip_cast(unit, at);
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
-    bool fraction = strchr(hn_text_at(unit, at - 1), '.') != NULL; /* "1.0 / 3" */
-    const struct hn_tokens near = {at < 5 ? 0 : at - 5,
-                                   at + 3}; /* "float(n) / m", "n / (float)m" */
-    fraction |= (HN_HAS(unit, near, "float") || HN_HAS(unit, near, "double")) &&
-                !HN_HAS(unit, near, "sizeof");
-    HN_EACH(each, unit->meanings) /* "float step = length / cells" */
-        fraction |= each->real && each->body.begin <= at && at < each->body.end;
-    value = fraction && hn_at(unit, at, "/") ? " / " : sign_of(unit, word);
+    value = sign_of(unit, word);
     if (hn_unit_number(unit, at, &number))
         value = hn_need_format(&unit->memory, "%lld", (long long)number);
     hn_text_append(text, value != NULL ? value : "");
@@ -220,8 +213,6 @@ static const char *choose(const struct translation *translation, const char *whe
     if (yes == NULL || no == NULL)
         return NULL;
     const char *left = as_factor(unit, yes), *right = as_factor(unit, no);
-    if (strcmp(when, hn_need_format(&unit->memory, "%s < %s", left, right)) == 0)
-        return hn_need_format(&unit->memory, "min(%s, %s)", yes, no);
     return hn_need_format(&unit->memory, "%s if %s else %s", left, when, right);
 }
 

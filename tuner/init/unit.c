@@ -440,7 +440,6 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .body = body,
                              .scope = reading->function,
                              .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
-                             .real = type.kind > CXType_Int128 && type.kind <= CXType_LongDouble,
                              .constant = (listed && unnamed) ||
                                          (!of_template && (number || type.kind == CXType_Pointer) &&
                                           clang->isConstQualifiedType(pointee))};

@@ -70,7 +70,7 @@ struct hn_meaning {
     struct hn_tokens members;     /* of a structure */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
-    bool pointer, real; /* a variable: a pointer, or of a type with fractions */
+    bool pointer; /* a variable */
     bool given;    /* another name for a type; a parameter of a macro or of the host, as its first use gives it; empty: none does */
     bool constant; /* a variable: a whole number that stays what it is, or a pointer to such */
 };
