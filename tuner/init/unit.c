@@ -239,9 +239,6 @@ static const struct hn_meaning *find_meaning(const struct hn_unit *unit, const c
         bool known = (each->scope.begin == 0 || each->given || each->body.begin <= at) &&
                      each->scope.begin <= at && at < each->scope.end;
         bool other = found != NULL && each->given && !known;
-        /* A function's name alone is something else. */
-        bool function = !each->macro && each->parameters.begin > 0;
-        other |= function && !is_one_of(hn_text_at(unit, at + 1), "(<");
         other |= found != NULL && of != NULL && of->members.begin <= found->body.begin &&
                  found->body.begin < of->members.end;
         if ((known || anywhere) && !other && strcmp(each->name, name) == 0 &&
@@ -418,11 +415,9 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     if (is_one_of(hn_text_at(unit, at), "({")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
-        /* Signs of templates are the parser's to tell; what calls something unknown is none. */
         size_t end = hn_find(unit, HN_FROM(at), ";");
         list = (struct hn_tokens){at + 1, listed ? whole.end : end};
         hn_next(unit, ",", &list, &body);
-        body.end = body.end < whole.end ? whole.end : body.end;
     } else if (!listed) {
         return;
     }
