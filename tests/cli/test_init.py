@@ -431,6 +431,12 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                            "int main() { int n = 4096; float *m, *x, *h = new float[n]; cudaMalloc(&m, 9 * sizeof(float)); cudaMalloc(&x, n * sizeof(float)); k<<<n / 64, 64>>>(m, (int *)h, x, n); }")
         for part in ("{name: m, type: float32, count: 9}\n", "{name: x, type: float32, count: n, role: output}\n", "{name: ends, type: int32, count: n}  # TODO: may its elements be any integers, or which `fill` or `file`?  # TODO: how"):
             self.assertIn(part, draft)
+        # A size and what fills it; arrays declared beside others.
+        draft = self.draft("#include <thrust/device_vector.h>\n__global__ void k(const float3 *v, float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = y[i] = v[i].x; }\n"
+                           "int main() { const int n = 4096; thrust::device_vector<float3> v(n, make_float3(0.5f, 0.5f, 1)); float *x, *y, at, all[4096], each[4][8]; cudaMalloc(&x, sizeof(all)); cudaMalloc(&y, sizeof(each));\n"
+                           " k<<<n / 64, 64>>>(thrust::raw_pointer_cast(v.data()), x, y, n); }")
+        for part in ("{name: v, type: float32x3, count: n}", "{name: x, type: float32, count: 4096, role: output}\n", "{name: y, type: float32, count: n, role: output}  # TODO: how many elements?\n"):
+            self.assertIn(part, draft)
 
     def test_what_is_no_number(self):
         """What begins as 0 is set by a call, and a template's parameter of a type that nobody knows is what the launch gives it."""

@@ -161,7 +161,7 @@ TEST(test_expressions)
         {"true + 3 \\\n + 4", "1 + 3 + 4"},
         {"n ? 1 : 2", "1 if N else 2"},
         {"n > 1 ? n : n > 0 ? 2 : 3", "N if N > 1 else (2 if N > 0 else 3)"},
-        {"2 * ((n < 8) ? n : 8)", "2 * min(N, 8)"},
+        {"2 * ((n < 8) ? n : 8)", "2 * (N if N < 8 else 8)"},
         {"n % B == 0 ? 0 : n / B + 1", "0 if N % 64 == 0 else (N // 64 + 1)"},
         {"(n % B) ? n / B + 1 : n / B", "(N // 64 + 1) if N % 64 else (N // 64)"},
         {"B > 32 ? n : unknown", "N"},

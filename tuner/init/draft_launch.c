@@ -417,10 +417,13 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
 {
     size_t at = hn_find(unit, bytes, "sizeof");
     char type[HN_TYPE_SIZE];
-    HN_EACH_AT(array, unit, HN_EVERYWHERE, hn_text_at(unit, at + 2)) /* "sizeof(spheres)" */
+    HN_EACH_AT(array, unit, HN_EVERYWHERE, hn_text_at(unit, at + 2)) { /* "float s[9], t[9];" */
+        const char *before = hn_text_at(unit, array - 1);
+        struct hn_tokens side = hn_inside(unit, array + 1);
         if (hn_at(unit, at + 1, "(") && hn_at(unit, at + 3, ")") && hn_at(unit, array + 1, "[") &&
-            hn_text_is_word(hn_text_at(unit, array - 1)) && !hn_at(unit, array - 1, "new"))
-            return hn_inside(unit, array + 1);
+            (hn_text_is_word(before) ? strcmp(before, "new") != 0 : strchr(",*", *before) != NULL))
+            return hn_at(unit, side.end + 1, "[") ? (struct hn_tokens){0, 0} : side;
+    }
     if (element > 0 && hn_type_of_c(hn_unit_text(unit, hn_inside(unit, at + 1)), type) &&
         hn_type_bytes(type) != element)
         return (struct hn_tokens){0, 0};
@@ -462,7 +465,8 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
         passed = own != NULL ? own->body : count;
     }
     HN_EACH_AT(open, unit, passed, "(")
-        if (hn_behind(unit, open, SIZE_MAX) == passed.end && !hn_at(unit, open - 1, "*"))
+        if (hn_behind(unit, open, SIZE_MAX) == passed.end && !hn_at(unit, open - 1, "*") &&
+            split(unit, passed, parts, 2) == 1)
             passed = hn_inside(unit, open);
     split(unit, passed, &count, owner);
     return count;
