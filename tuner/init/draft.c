@@ -181,6 +181,8 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
                   hn_is_like(name, "items") || hn_is_like(name, "tile") || hn_is_like(name, "side");
+    HN_EACH(argument, draft->kernel->arguments) /* "struct { float state[STATES]; }" */
+        splits &= !HN_HAS(draft->unit, argument->members, name);
     HN_EACH_AT(i, draft->unit, draft->kernel->body, name) /* "sums[i / BLOCK]", one for each */
         splits &= !hn_at(draft->unit, i - 1, "/") || !hn_at(draft->unit, i + 1, "]");
     return splits && !hn_is_like(name, "wide");

@@ -590,6 +590,8 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
         (argument->pointer && outer != NULL))
         return;
+    if (clang->Location_isFromMainFile(clang->getCursorLocation(declared)))
+        argument->members = extent_of(reading, declared);
     argument->fields.items = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument);
     reading->whole = argument;
     clang->visitChildren(declared, read_field, reading);

@@ -39,6 +39,7 @@ struct hn_kernel_argument {
     const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
     HN_GROWING(struct hn_kernel_argument) fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
     bool hides;                   /* not all of them are there, or can be named */
+    struct hn_tokens members;     /* of the structure, where the source declares it */
     int64_t bytes;                /* of an element; not positive: not known */
     bool pointer, constant;       /* constant: what it points to */
     bool reads, writes, passed; /* in the kernel's body; passed on, or its address taken */
