@@ -684,7 +684,6 @@ static const struct hn_field rule_fields[] = {
     {.key = "corrections",
      .most = HN_RULE_CONFIGURATIONS_MOST * (HN_RULE_VALUES_MOST + 1),
      HN_LIST(hn_rule, corrections, correction_count, number_list)},
-    {.key = "short", .kind = HN_FIELD_FLAG, HN_AT(hn_rule, is_short)},
     {HN_NEEDED("predicted"), HN_STRUCT(hn_rule, predicted, hn_rule_loss_structure)},
     {HN_NEEDED("measured"), HN_STRUCT(hn_rule, measured, hn_rule_loss_structure)},
     {.key = "bytes", .kind = HN_FIELD_INDEX, HN_AT(hn_rule, bytes)},

@@ -81,7 +81,6 @@ struct hn_rule {
     struct hn_rule_loss measured;  /* at problems that were drawn when the rule was fixed */
     struct hn_rule_parts parts;    /* of the measured loss */
     bool worst;                    /* learnt for the worst loss, not for the mean */
-    bool is_short;                 /* leaves compare as few as pays (tuner/session/choice_tree.h) */
     size_t bytes;                  /* of the machine code of all configurations; 0: not known */
 };
 

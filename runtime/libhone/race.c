@@ -50,60 +50,14 @@ static int choose_beside(const struct hn_rule *rule, const struct hn_bindings *p
     return configuration;
 }
 
-enum { NEARBY = 8 };
-
-/* Adds what the leaves below a node compare to the list; how many it has then. */
-static size_t list_below(const struct hn_rule *rule, size_t node, int *list, size_t count)
-{
-    const struct hn_rule_node *top = &rule->nodes[node];
-    if (top->feature >= 0)
-        return list_below(rule, (size_t)top->right, list,
-                          list_below(rule, (size_t)top->left, list, count));
-    size_t compared = top->among_count > 0 ? top->among_count : rule->configuration_count;
-    for (size_t i = 0; i < compared; i++) {
-        int configuration = top->among_count > 0 ? top->among[i] : (int)i;
-        size_t same = 0;
-        while (same < count && list[same] != configuration)
-            same++;
-        if (same == count)
-            list[count++] = configuration;
-    }
-    return count;
-}
-
-/* What costs least of what leaves about that of the problem compare: one compares few, or one. */
-static void add_cheap(const struct hn_rule *rule, const struct hn_bindings *problem,
-                      struct likely *likely)
-{
-    int64_t answers[HN_RULE_FEATURES_MOST];
-    int list[HN_RULE_CONFIGURATIONS_MOST], below[HN_RULE_CONFIGURATIONS_MOST];
-    size_t node = 0;
-    bool inside, sure;
-    if (!hn_rule_evaluate(rule, problem, answers, &inside))
-        return;
-    while (rule->nodes[node].feature >= 0) {
-        const struct hn_rule_node *top = &rule->nodes[node];
-        bool left = answers[top->feature] <= top->threshold;
-        size_t next = (size_t)(left ? top->left : top->right);
-        if (list_below(rule, next, below, 0) < NEARBY)
-            break;
-        node = next;
-    }
-    struct hn_rule_node leaf = {
-        .feature = -1, .among = list, .among_count = list_below(rule, node, list, 0)};
-    struct hn_rule nearby = *rule;
-    nearby.nodes = &leaf;
-    hn_rule_choose(&nearby, problem, add_configuration, likely, &sure);
-}
-
 size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_bindings *problem, int own,
                              int configurations[HN_LIB_RACERS_LIKELY])
 {
     struct likely likely = {own, configurations, 0};
     bool sure;
     if (rule->cost != NULL)
-        add_cheap(rule, problem, &likely);
-    for (size_t i = 0; rule->cost == NULL && i < rule->value_count; i++)
+        hn_rule_choose(rule, problem, add_configuration, &likely, &sure);
+    for (size_t i = 0; likely.count < HN_LIB_RACERS_LIKELY && i < rule->value_count; i++)
         for (double factor = 0.5; factor <= 2; factor *= 4)
             add_configuration(choose_beside(rule, problem, &rule->values[i], factor), &likely);
     hn_rule_choose(rule, problem, add_configuration, &likely, &sure);

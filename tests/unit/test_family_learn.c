@@ -66,7 +66,6 @@ struct fixture {
     struct hn_device device;
     struct hn_family_kernel kernel;
     struct hn_matrix *matrix;
-    bool shorten; /* what is learnt */
 };
 
 static int set_up_of(void **state, const char *path,
@@ -74,7 +73,6 @@ static int set_up_of(void **state, const char *path,
                                      const struct hn_bindings *point))
 {
     static struct fixture fixture;
-    fixture.shorten = false;
     fixture.model = model;
     if (hn_config_load(path, NULL, &fixture.config, &said) != HN_OK ||
         hn_device_for_architecture("sm_90", &fixture.device, &said) != HN_OK) {
@@ -202,7 +200,7 @@ static void release(struct hn_learnt *learnt)
 static const struct hn_learnt *learn(const struct fixture *fixture, size_t samples)
 {
     const struct hn_learn_options options = {
-        .seed = 5, .samples = samples, .trees = 40, .wanted = 4, .shorten = fixture->shorten};
+        .seed = 5, .samples = samples, .trees = 40, .wanted = 4};
     struct hn_learnt *learnt = calloc(1, sizeof *learnt);
     assert_ok(hn_learn(&fixture->kernel, fixture->matrix, &options, learnt, &said));
     return keep(learnt, release);
@@ -512,20 +510,6 @@ TEST_WITH(a_leaf_names_what_is_the_best_in_it, set_up_ways, tear_down)
     compare(fixture, learnt, no_gain, &mean, &worst, &right);
     print_message("loses %.2f%%\n", 100 * mean);
     assert_true(mean < 0.02);
-    /* Leaves are split where they compare more than two, and lose hardly more: here a few, since
-     * remainders say which is the best. */
-    double shorter;
-    const size_t before = learnt->rule.node_count;
-    fixture->shorten = true;
-    learnt = learn(fixture, 4000);
-    const struct hn_rule *rule = &learnt->rule;
-    assert_true(rule->node_count > before);
-    compare(fixture, learnt, no_gain, &shorter, &worst, &right);
-    print_message("loses %.2f%% when it compares two\n", 100 * shorter);
-    assert_true(shorter < mean + 0.003);
-    const size_t nodes = rule->node_count;
-    hn_rule_shorten((struct hn_rule *)rule);
-    assert_int_equal(rule->node_count, nodes);
 }
 
 /* Two choices, of which one is right below 100. */

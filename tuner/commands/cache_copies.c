@@ -13,7 +13,6 @@
 #include "cache/recording/recording.h"
 #include "tuner/commands/command.h"
 #include "tuner/config/config_files.h"
-#include "tuner/session/choice_tree.h"
 #include "tuner/session/rule_code.h"
 
 /* Copies of tunings: into the cache from recordings and other caches, and out of it into
@@ -117,8 +116,6 @@ static void add_recording(const struct hn_given *given, const char *path,
         newest = fmax(newest, recording->records.items[i].time);
     const struct hn_hash origin = name_origin(recording);
     hn_origin_of_file(path, &from);
-    if (recording->rule != NULL)
-        hn_rule_shorten(recording->rule);
     const struct hn_store_session session = {.identity = &recording->identity,
                                              .version = &recording->version,
                                              .plan = plan->json == NULL ? NULL : plan,

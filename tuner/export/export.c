@@ -12,7 +12,6 @@
 #include "cache/store/lookup.h"
 #include "tuner/config/config_files.h"
 #include "tuner/export/export_parts.h"
-#include "tuner/session/choice_tree.h"
 
 /* The plan of what is exported: as the cache, a recording or a config has it; which results go with
  * it; and the types of arguments that it has for each configuration. */
@@ -376,14 +375,11 @@ static void list_results(struct hn_export *export, const struct hn_export_reques
     else if (store != NULL &&
              hn_store_list(store, HN_STORE_RESULTS, request->kernel, NULL, all, err) == HN_OK)
         hn_store_list(store, HN_STORE_RULES, request->kernel, NULL, rules, err);
-    const size_t kept = rules->count; /* as libhone asks them */
     for (size_t i = 0; i < request->recorded_count && !hn_failed(err); i++)
         if (!request->defaults || access(request->recorded[i], F_OK) == 0) {
             hn_recording_list(request->recorded[i], request->kernel, all, err);
             hn_recording_add_rules(request->recorded[i], request->kernel, rules, err);
         }
-    for (size_t i = kept; i < rules->count && !request->no_family; i++)
-        hn_rule_shorten(rules->items[i].rule);
     export->untuned = all->count == 0;
     if (hn_failed(err))
         return;

@@ -470,8 +470,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
     const struct hn_learn_options options = {.seed = ~tuning->options->search.seed,
                                              .samples = samples,
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
-                                             .wanted = WANTED,
-                                             .shorten = samples == SAMPLES};
+                                             .wanted = WANTED};
     if (!hn_failed(err) && tuning->measuring.matrix->points[0].wrong)
         hn_fail(err, HN_ECONFIG,
                 "the default point is wrong at a size; name another by `defaults`");

@@ -79,7 +79,7 @@ static double find_shift(const struct hn_matrix *matrix, const size_t *points, s
     return measured > 0 ? sum / measured : NAN;
 }
 
-enum { MOST_LEAVES = 200, LEAST_SAMPLES = 4 };
+enum { MOST_LEAVES = 400, LEAST_SAMPLES = 4 };
 /* The share of the mean time that one more leaf has to save. */
 static const double least_split_gain = 0.0001;
 /* Where the mean counts, a loss of 10% weighs as much as 13 of 1%; where the worst does, as 23. */
@@ -589,27 +589,94 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
         corrections[i] = rows[i * width + count];
 }
 
-/* Costs compare the configurations of a leaf that are the best somewhere in it, as measured or as
- * the model says: they err more than that does, but tell these apart. */
-static void name_compared(struct learning *learning)
+/* What costs say of all configurations at more sizes, drawn beside the samples. */
+struct comparing {
+    const struct learning *learning;
+    size_t count;                       /* of sizes */
+    const struct hn_rule_node **leaves; /* of sizes; NULL: it cannot be told */
+    double *costs;                      /* [configuration][size] */
+};
+
+enum { DRAWN_EACH = 4, CHUNK = 1024, MOST_COMPARED = 16 };
+/* The share of a leaf's mean time that one more of those that it compares has to save. */
+static const double comparing_gain = 0.0003;
+
+static void cost_chunk(void *context, size_t chunk)
 {
-    struct hn_rule *rule = &learning->learnt->rule;
-    const struct hn_choice_tree_data *data = &learning->forecast.data;
-    size_t all = learning->count;
-    bool *named = hn_need(rule->node_count * all, sizeof *named);
-    for (size_t s = 0; s < data->samples; s++) {
-        size_t best = 0;
-        for (size_t c = 1; c < all; c++)
-            if (data->costs[c * data->samples + s] < data->costs[best * data->samples + s])
-                best = c;
-        named[find_leaf(learning, s) * all + best] = true;
+    const struct comparing *comparing = context;
+    const struct learning *learning = comparing->learning;
+    size_t end = (chunk + 1) * CHUNK;
+    struct hn_rule_program *program = hn_rule_program_make(&learning->learnt->rule);
+    struct hn_error err;
+    uint64_t at = chunk * CHUNK;
+    hn_error_init(&err);
+    for (size_t s = chunk * CHUNK; program != NULL && s < end && s < comparing->count; s++) {
+        struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) =
+            hn_family_draw(learning->kernel->config->family, &learning->samples[0],
+                           ~learning->options->seed, &at, &err);
+        double order[HN_RULE_CONFIGURATIONS_MOST], least = INFINITY;
+        comparing->leaves[s] = hn_rule_program_find(program, &problem, order);
+        size_t count = comparing->leaves[s] != NULL ? learning->count : 0;
+        for (size_t c = 0; c < count; c++)
+            least = fmin(least, order[c]);
+        for (size_t c = 0; c < count; c++)
+            comparing->costs[c * comparing->count + s] =
+                expm1(mean_power * fmin(order[c] - least, unusable_loss)) / mean_power;
     }
-    for (size_t i = 0; i < rule->node_count * all; i++) {
-        struct hn_rule_node *node = &rule->nodes[i / all];
-        if (named[i])
-            *HN_NEXT(node->among, node->among_count) = (int)(i % all);
+    hn_rule_program_destroy(program);
+}
+
+/* Those of a leaf that together cost least at its sizes, and first the one that does alone. */
+static void name_leaf(void *context, size_t place)
+{
+    const struct comparing *comparing = context;
+    size_t all = comparing->learning->count, count = 0, used;
+    struct hn_rule_node *leaf = &comparing->learning->learnt->rule.nodes[place];
+    struct hn_blocks memory = {0};
+    size_t *sizes = hn_need_block(&memory, comparing->count, sizeof *sizes);
+    for (size_t s = 0; s < comparing->count; s++)
+        if (comparing->leaves[s] == leaf)
+            sizes[count++] = s;
+    struct hn_ranked *ranked = hn_need_block(&memory, all, sizeof *ranked);
+    for (size_t c = 0; c < all; c++) {
+        ranked[c].place = c;
+        for (size_t s = 0; s < count; s++)
+            ranked[c].key += comparing->costs[c * comparing->count + sizes[s]];
     }
-    free(named);
+    qsort(ranked, all, sizeof *ranked, hn_ranked_compare);
+    double *costs = hn_need_block(&memory, (all + 1) * count + 1, sizeof *costs);
+    double *weights = costs + all * count;
+    size_t *programs = hn_need_block(&memory, all, sizeof *programs);
+    size_t picked[HN_RULE_CONFIGURATIONS_MOST];
+    for (size_t c = 0; c < all; c++) {
+        programs[c] = c;
+        for (size_t s = 0; s < count; s++)
+            costs[c * count + s] = comparing->costs[ranked[c].place * comparing->count + sizes[s]];
+    }
+    for (size_t s = 0; s < count; s++)
+        weights[s] = 1;
+    const struct hn_choice_tree_data data = {
+        .samples = count, .choices = all, .costs = costs, .weights = weights};
+    size_t named =
+        count == 0 ? 0 : hn_pick(&data, programs, MOST_COMPARED, comparing_gain, picked, &used);
+    for (size_t i = 0; i < named; i++)
+        *HN_NEXT(leaf->among, leaf->among_count) = (int)ranked[picked[i]].place;
+    hn_blocks_finish(&memory);
+}
+
+/* What leaves compare. A leaf without any sizes compares all. */
+static void name_compared(const struct learning *learning)
+{
+    struct hn_blocks memory = {0};
+    size_t count = DRAWN_EACH * learning->sample_count;
+    struct comparing comparing = {
+        .learning = learning,
+        .count = count,
+        .leaves = hn_need_block(&memory, count, sizeof *comparing.leaves),
+        .costs = hn_need_block(&memory, count * learning->count, sizeof *comparing.costs)};
+    hn_parallel_do((count + CHUNK - 1) / CHUNK, 0, cost_chunk, &comparing);
+    hn_parallel_do(learning->learnt->rule.node_count, 0, name_leaf, &comparing);
+    hn_blocks_finish(&memory);
 }
 
 /* By the prior, of what constraints allow. Costs choose where they are predicted to lose less than
@@ -682,8 +749,6 @@ static void learn(struct learning *learning, struct hn_error *err)
     hn_parallel_do(learning->sample_count, 0, choose, learning);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
-    if (learning->options->shorten)
-        hn_rule_shorten(&learnt->rule);
     drop_unused(&learnt->rule);
     hn_rule_complete(&learnt->rule, err);
 }

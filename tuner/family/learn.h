@@ -7,7 +7,7 @@
 #include "cache/family/rule.h"
 #include "runtime/device/device.h"
 #include "tuner/config/config.h"
-#include "tuner/session/choice_tree.h"
+#include "tuner/family/choice_tree.h"
 
 /* The measurements of a family: configurations at sizes. */
 
@@ -109,7 +109,6 @@ struct hn_learn_options {
     size_t samples; /* so many of them */
     size_t trees;   /* of a model: fewer are quicker and know less */
     size_t wanted;  /* sizes that are to be measured next */
-    bool shorten;   /* hn_rule_shorten, which takes a while */
 };
 
 struct hn_learnt {

@@ -45,6 +45,11 @@ static const double most_loss = 1;
 /* Of a config with a prior, trees learn what that leaves, beside the mean of the size. Points count
  * ever less that lose more than so much. */
 static const double near_loss = 0.5, fading = 2;
+/* Once one tree in so many has learnt from all rows, the others do from those that lose less than
+ * this, and from those that are believed to: far points, where a prior errs most, would take all
+ * leaves. */
+enum { ROUGH = 4 };
+static const double close_loss = 0.2;
 
 /* Models that have each seen other sizes; where they differ little is known. */
 enum { BAGS = 6, UNSEEN_BY = 2 };
@@ -71,6 +76,7 @@ struct gathering {
     size_t *first; /* [size]: its first row */
     size_t rows;
     double *targets; /* [row] */
+    double *losses;  /* [row]: of a config with a prior, else 0 */
     double *counts;  /* [row]: from 0 to 1 */
     double *values;  /* [feature][row] */
     uint8_t *bins;   /* [feature][row] */
@@ -160,15 +166,24 @@ static uint8_t find_bin(const float *edges, float value)
     return (uint8_t)bin;
 }
 
-static void grow_tree(struct growing *growing, struct tree *tree)
+/* It loses much, and the trees up to now say so. */
+static bool is_far(const struct growing *growing, uint32_t row)
+{
+    double loss = growing->data->losses[row];
+    return loss > close_loss && loss - (double)growing->left[row] > close_loss;
+}
+
+static void grow_tree(struct growing *growing, struct tree *tree, bool rough)
 {
     double share = fmin(row_share, most_rows / (double)growing->seen_count);
     struct cell sums[LEAVES] = {{0, 0}};
     growing->row_count = 0;
     for (size_t i = 0; i < growing->seen_count; i++) {
-        growing->leaf[growing->seen[i]] = 0;
-        if (hn_random_unit(&growing->random) < share * growing->data->counts[growing->seen[i]])
-            growing->rows[growing->row_count++] = growing->seen[i];
+        uint32_t row = growing->seen[i];
+        growing->leaf[row] = 0;
+        if (hn_random_unit(&growing->random) < share * growing->data->counts[row] &&
+            (rough || !is_far(growing, row)))
+            growing->rows[growing->row_count++] = row;
     }
     for (size_t f = 0; f < growing->data->model->sight.features; f++) {
         const float *edges = growing->data->model->edges + f * BINS;
@@ -211,7 +226,7 @@ static void grow_bag(void *context, size_t number)
     for (size_t r = 0; r < data->rows; r++)
         growing->left[r] = (float)data->targets[r];
     for (size_t t = 0; t < data->model->trees; t++)
-        grow_tree(growing, &trees[t]);
+        grow_tree(growing, &trees[t], t < data->model->trees / ROUGH);
     hn_blocks_finish(&memory);
 }
 
@@ -266,10 +281,14 @@ static void gather_size(void *context, size_t size)
         for (size_t f = 0; f < sight->features; f++)
             data->values[f * data->rows + row] = (double)seen[f];
         double loss = log(matrix->times[p][size] / best);
+        data->losses[row] = all ? 0 : loss;
         data->targets[row] = all ? fmin(most_loss, loss) : loss - expect(sight, seen);
         data->counts[row] = !can ? 0 : all ? 1 : exp(-fading * fmax(0, loss - near_loss));
-        sum += all ? 0 : data->counts[row] * data->targets[row];
-        count += data->counts[row++];
+        /* The mean of close rows; of all where none is. */
+        double counted = data->counts[row] * (data->losses[row] <= close_loss ? 1 : 1e-6);
+        sum += all ? 0 : counted * data->targets[row];
+        count += counted;
+        row++;
     }
     while (row-- > data->first[size])
         data->targets[row] -= sum / count;
@@ -294,6 +313,7 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     }
     data.first[sizes] = data.rows;
     data.targets = hn_need_block(&memory, data.rows, sizeof *data.targets);
+    data.losses = hn_need_block(&memory, data.rows, sizeof *data.losses);
     data.counts = hn_need_block(&memory, data.rows, sizeof *data.counts);
     data.values = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.values);
     data.bins = hn_need_block(&memory, data.rows * model->sight.features, sizeof *data.bins);

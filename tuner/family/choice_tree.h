@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef HONE_TUNER_SESSION_CHOICE_TREE_H
-#define HONE_TUNER_SESSION_CHOICE_TREE_H
+#ifndef HONE_TUNER_FAMILY_CHOICE_TREE_H
+#define HONE_TUNER_FAMILY_CHOICE_TREE_H
 
 #include "cache/family/rule.h"
 
@@ -26,10 +26,5 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
  * `picked` has room for these, `used` becomes the number of their programs. How many. */
 size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, size_t most, double gain, size_t *picked,
                size_t *used);
-
-/* Grows the tree of a rule with costs until hardly a leaf compares more than two, so that a choice takes some dozen
- * nanoseconds: by what costs choose at sizes drawn from the rule's values. It chooses the same at most sizes, and what
- * costs little more at others. The same rule gives the same tree; one that is short, or has no costs, stays as it is. */
-void hn_rule_shorten(struct hn_rule *rule);
 
 #endif
