@@ -518,13 +518,13 @@ TEST(what_costs_least_is_raced_first)
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 2, configurations), 2);
     assert_int_equal(configurations[0], 1);
     assert_int_equal(configurations[1], 0);
-    /* Where leaves compare one each, those about it say what else may be cheap. */
+    /* A leaf that compares one leaves room for what the rule says beside. */
     for (size_t n = 0; n < rule.node_count; n++)
         if (rule.nodes[n].feature < 0)
             *HN_NEXT(rule.nodes[n].among, rule.nodes[n].among_count) = rule.nodes[n].configuration;
     assert_int_equal(hn_lib_racers_of_rule(&rule, &problem, 2, configurations), 2);
-    assert_int_equal(configurations[0], 1);
-    assert_int_equal(configurations[1], 0);
+    assert_int_equal(configurations[0], 0);
+    assert_int_equal(configurations[1], 1);
 }
 
 /* --- each call of the driver fails in turn; HONE_DOUBLE_STRICT sees to what is left behind */
