@@ -345,8 +345,8 @@ enum {
     HN_LIB_RACERS_LIKELY = 16 /* that are asked for, of which some cannot be launched */
 };
 
-/* Configurations of a rule beside its own choice, likeliest first: in the order of their costs; of a rule without costs what it
- * says of problems with half and twice a value, then the order of its fallback. */
+/* Configurations of a rule beside its own choice, likeliest first: of a rule with costs in their order what its leaf compares;
+ * then what it says of problems with half and twice a value, then the order of its fallback. */
 size_t hn_lib_racers_of_rule(const struct hn_rule *rule, const struct hn_bindings *problem, int own,
                              int configurations[HN_LIB_RACERS_LIKELY]);
 /* Results with other points than `own`, nearest first: of its version, verified, on the device of the query. */
