@@ -25,7 +25,6 @@ struct leaf {
 
 struct growth {
     const struct hn_choice_tree_data *data;
-    struct hn_blocks memory;
     size_t least;
     size_t width;     /* of a row of costs: choices, and what fills the last lanes */
     uint32_t *order;  /* [feature, one at least]: samples by its values, a leaf's together */
@@ -194,16 +193,16 @@ static double prepare(struct growth *growth)
 struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data, size_t leaves,
                                          size_t least, double gain, size_t *node_count)
 {
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     struct growth growth = {
         .data = data, .least = least, .width = (data->choices + LANES - 1) / LANES * LANES};
     growth.order =
-        hn_need_block(&growth.memory, (data->features + 1) * data->samples, sizeof *growth.order);
-    growth.sorted = hn_need_block(&growth.memory, data->samples, sizeof *growth.sorted);
-    growth.costs =
-        hn_need_block(&growth.memory, data->samples * growth.width, sizeof *growth.costs);
-    growth.whole = hn_need_block(&growth.memory, 2 * growth.width, sizeof *growth.whole);
+        hn_need_block(&memory, (data->features + 1) * data->samples, sizeof *growth.order);
+    growth.sorted = hn_need_block(&memory, data->samples, sizeof *growth.sorted);
+    growth.costs = hn_need_block(&memory, data->samples * growth.width, sizeof *growth.costs);
+    growth.whole = hn_need_block(&memory, 2 * growth.width, sizeof *growth.whole);
     growth.left = growth.whole + growth.width;
-    growth.leaves = hn_need_block(&growth.memory, leaves, sizeof *growth.leaves);
+    growth.leaves = hn_need_block(&memory, leaves, sizeof *growth.leaves);
     growth.leaves[0].end = data->samples;
     growth.leaf_count = growth.node_count = 1;
     growth.nodes = hn_need(2 * leaves, sizeof *growth.nodes);
@@ -218,7 +217,6 @@ struct hn_rule_node *hn_choice_tree_grow(const struct hn_choice_tree_data *data,
             break;
         split(&growth, best);
     }
-    hn_blocks_finish(&growth.memory);
     *node_count = growth.node_count;
     return growth.nodes;
 }

@@ -67,13 +67,12 @@ static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, stru
     const struct hn_config *config = tuning->measuring.config;
     size_t count = 0, place = 0;
     while (count < most && place != SIZE_MAX) {
-        struct hn_bindings problem = hn_family_draw(
+        struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = hn_family_draw(
             config->family, config->problems, tuning->options->search.seed, &tuning->drawn, err);
         place = hn_failed(err) ? SIZE_MAX
                                : hn_matrix_add_size(tuning->measuring.matrix, &problem, true);
         if (place != SIZE_MAX)
             sizes[count++] = place;
-        hn_bindings_finish(&problem);
     }
     return count;
 }
@@ -88,10 +87,9 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
         return;
     }
     for (size_t i = 0; i < family->size_count; i++) {
-        struct hn_bindings whole =
+        struct hn_bindings whole HN_ENDED_BY(hn_bindings_finish) =
             hn_need_bindings(&tuning->measuring.config->problems[0], &family->sizes[i]);
         hn_matrix_add_size(tuning->measuring.matrix, &whole, true);
-        hn_bindings_finish(&whole);
     }
 }
 
@@ -151,7 +149,7 @@ static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
         hn_config_take_problem(config, &matrix->sizes[size].problem, err) != HN_OK ||
         hn_config_space(config, 0, false, &space, err) != HN_OK)
         return;
-    uint16_t *choice = hn_need(hn_space_parameter_count(space), sizeof *choice);
+    uint16_t *choice HN_FREED = hn_need(hn_space_parameter_count(space), sizeof *choice);
     if (matrix->point_count == 0) {
         hn_config_default_point(config, space, &point);
         hn_matrix_add_point(matrix, &point);
@@ -165,7 +163,6 @@ static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
         hn_matrix_add_point(matrix, &point);
         hn_bindings_finish(&point);
     }
-    free(choice);
     hn_space_destroy(space);
 }
 
@@ -187,13 +184,13 @@ static void read_cells(struct hn_measuring *measuring, size_t size,
 static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_session *session,
                         struct hn_error *err)
 {
-    struct hn_ranking ranking;
+    struct hn_ranking ranking HN_ENDED_BY(hn_ranking_finish) = {0};
     double best_us = NAN;
     size_t joined = 0, others = 0;
     if (hn_session_ranking(session, &ranking, err) != HN_OK)
         return;
     for (size_t i = 0; i < ranking.count && !hn_failed(err); i++) {
-        struct hn_record record;
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         if (hn_session_record(session, ranking.tickets[i], &record, err) != HN_OK)
             break;
         double time_us = hn_measuring_time(&record);
@@ -203,9 +200,7 @@ static void read_search(struct hn_matrix *matrix, size_t size, const struct hn_s
             joined += hn_matrix_add_point(matrix, &record.point) != SIZE_MAX;
         else if (!isnan(time_us) && i * JOINING_OTHERS >= others * ranking.count)
             others += hn_matrix_add_point(matrix, &record.point) != SIZE_MAX;
-        hn_record_finish(&record);
     }
-    hn_ranking_finish(&ranking);
     matrix->sizes[size].tuned_us = best_us;
 }
 
@@ -214,7 +209,7 @@ static void search_size(struct hn_measuring *measuring, size_t size, double budg
                         struct hn_error *err)
 {
     struct hn_matrix *matrix = measuring->matrix;
-    struct hn_visit visit;
+    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
     struct hn_bindings known[HN_MATRIX_POINTS];
     const struct hn_session_options asked = {
         .first = known,
@@ -226,7 +221,6 @@ static void search_size(struct hn_measuring *measuring, size_t size, double budg
         return;
     read_search(matrix, size, visit.session, err);
     read_cells(measuring, size, visit.session, err);
-    hn_visit_end(&visit);
 }
 
 /* In one session, which takes longer to begin than most of them. */
@@ -234,7 +228,7 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
                  double budget_s, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
-    struct hn_visit visit;
+    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
     bool named = size < measuring->config->family->size_count;
     struct hn_bindings wanted[HN_MATRIX_POINTS], kept[HN_MATRIX_POINTS]; /* borrow theirs */
     bool keeps[HN_MATRIX_POINTS] = {true};                               /* the default point */
@@ -257,10 +251,8 @@ static void fill(struct hn_measuring *measuring, size_t size, const size_t *poin
                                              .race_within = named ? HN_RACE_LOSS : 0,
                                              .hasty = true};
     if (hn_visit_run(measuring, measuring->whole, &matrix->sizes[size].problem, &asked, &visit,
-                     err)) {
+                     err))
         read_cells(measuring, size, visit.session, err);
-        hn_visit_end(&visit);
-    }
     hn_config_keep_points(measuring->whole, NULL, 0);
 }
 
@@ -287,7 +279,7 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     tuning->searched++;
     if (hn_failed(err))
         return;
-    char *text = hn_needed(hn_bindings_text(&matrix->sizes[size].problem));
+    char *text HN_FREED = hn_needed(hn_bindings_text(&matrix->sizes[size].problem));
     double best_us = hn_matrix_best(matrix, size);
     if (isinf(best_us))
         hn_measuring_say(&tuning->measuring,
@@ -295,7 +287,6 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
     else
         hn_measuring_say(&tuning->measuring, "tuned %s: best %.4g us, %zu configuration%s known",
                          text, best_us, matrix->point_count, hn_plural(matrix->point_count));
-    free(text);
 }
 
 /* Searches at the first sizes, the named ones before all. The others are for sizes where the rule
@@ -368,7 +359,7 @@ static void add_mutants(struct tuning *tuning, const struct hn_bindings *problem
 static void join_mutants(struct hn_measuring *measuring, size_t size, const struct mutants *mutants)
 {
     struct hn_matrix *matrix = measuring->matrix;
-    double *losses = hn_need(2 * mutants->count, sizeof *losses);
+    double *losses HN_FREED = hn_need(2 * mutants->count, sizeof *losses);
     double *deviations = losses + mutants->count;
     hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
                  false, losses, deviations);
@@ -385,7 +376,6 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
         joined += matrix->point_count - known;
         losses[best] = INFINITY;
     }
-    free(losses);
 }
 
 /* Points of a large space that nobody has measured, for a size: neighbours of those that may be the
@@ -436,7 +426,7 @@ static void take_programs(struct tuning *tuning, struct hn_error *err)
     for (size_t p = matrix->point_count;
          !hn_failed(err) && p-- > 0 && *matrix->points[p].program.hex == '\0';) {
         struct hn_matrix_point *point = &matrix->points[p];
-        struct hn_source source;
+        struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
         struct hn_source_key key;
         if (hn_source_make(tuning->measuring.config->plan, &tuning->measuring.template,
                            &matrix->sizes[0].problem, &point->values, &source, NULL) != HN_OK)
@@ -445,7 +435,6 @@ static void take_programs(struct tuning *tuning, struct hn_error *err)
             point->program = key.hash;
         if (!point->loaded && !hn_failed(err))
             hn_compile_pool_ask(&want, &source, architecture, err);
-        hn_source_finish(&source);
     }
 }
 
@@ -539,7 +528,7 @@ static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *
 {
     const struct hn_family_options *options = measuring->options;
     struct hn_rule_programs programs;
-    struct hn_task task;
+    struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
     if (hn_failed(err) ||
         hn_measuring_task(measuring, &measuring->matrix->sizes[0].problem, &task, err) != HN_OK)
         return;
@@ -556,7 +545,6 @@ static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *
                                                   .command = options->search.command},
                                       .rule = rule};
     hn_rule_code_make(&code, &programs, err);
-    hn_task_finish(&task);
     rule->bytes = programs.bytes;
     if (!hn_failed(err))
         hn_store_put_rule(options->store, *session, rule, err);
@@ -655,12 +643,11 @@ static void say_wrong(const struct tuning *tuning)
         count += matrix->points[p].wrong;
         last = matrix->points[p].wrong ? p : last;
     }
-    char *text = hn_needed(hn_bindings_text(&matrix->points[last].values));
+    char *text HN_FREED = hn_needed(hn_bindings_text(&matrix->points[last].values));
     if (count > 0)
         hn_measuring_say(&tuning->measuring,
                          "left out, wrong at a size: %zu point%s, as %s; is a constraint missing?",
                          count, hn_plural(count), text);
-    free(text);
 }
 
 static void tune(struct tuning *tuning, struct hn_error *err)

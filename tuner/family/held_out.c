@@ -45,7 +45,7 @@ static void search(struct comparison *comparison, struct hn_config *config, doub
 {
     struct hn_measuring *measuring = comparison->held_out->measuring;
     const struct hn_rule *rule = comparison->held_out->rule;
-    struct hn_visit visit;
+    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
     struct hn_bindings known[HN_RULE_CONFIGURATIONS_MOST + HN_MATRIX_POINTS];
     size_t count = rule->configuration_count;
     memcpy(known, rule->configurations, count * sizeof *known);
@@ -57,7 +57,6 @@ static void search(struct comparison *comparison, struct hn_config *config, doub
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL)
         (void)add_side(comparison, &best->point);
-    hn_visit_end(&visit);
 }
 
 /* At a problem that is no size of the matrix, which is searched among all points of the space.
@@ -70,7 +69,7 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
     const struct hn_rule *rule = held_out->rule;
     double budget_s = held_out->budget_s / held_out->count;
     struct hn_config *whole = held_out->measuring->whole;
-    struct hn_visit visit;
+    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
     if (hn_failed(err))
         return;
     const struct hn_plan *plan = whole->plan;
@@ -103,8 +102,6 @@ static void compare(struct comparison *comparison, size_t chosen, struct compare
         if (i < rule->configuration_count)
             compared->own_us = fmin(compared->own_us, time_us);
     }
-    if (ran)
-        hn_visit_end(&visit);
     for (size_t i = 0; i < comparison->count; i++)
         hn_bindings_finish(&comparison->points[i]);
     hn_config_keep_points(whole, NULL, 0);
@@ -127,7 +124,7 @@ static bool usable(int configuration, void *context)
 static void say_compared(const struct hn_measuring *measuring, const struct hn_bindings *problem,
                          const struct compared *compared, bool sure)
 {
-    char *text = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
+    char *text HN_FREED = hn_needed(hn_bindings_text(problem)), untuned[48] = "";
     if (!isnan(compared->default_us))
         snprintf(untuned, sizeof untuned, "default %.4g us, ", compared->default_us);
     if (!isfinite(compared->best_us))
@@ -142,7 +139,6 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
             100 * (compared->chosen_us / compared->own_us - 1),
             100 * (compared->own_us / compared->shared_us - 1),
             100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
-    free(text);
 }
 
 /* NAN: the rule says nothing, or nothing could be measured. */
@@ -235,9 +231,7 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
     }
     if (count < held_out->count && !hn_failed(err))
         hn_measuring_say(held_out->measuring, "the family has no more sizes that were not used");
-    for (unsigned i = 0; i < count; i++)
-        hn_bindings_finish(&held[i]);
-    free(held);
+    HN_FREE_EACH(problem, held, count, hn_bindings_finish(problem));
     found.loss = loss_of(&chosen);
     found.parts = (struct hn_rule_parts){loss_of(&choice), loss_of(&coverage), loss_of(&freezing)};
     found.untuned = loss_of(&defaults);
@@ -254,14 +248,11 @@ static const uint64_t replay_salt = 0xd1b54a32d192ed03;
 static void find_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,
                       struct hn_error *err)
 {
-    struct hn_task task;
-    struct hn_bindings middle;
+    struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
+    struct hn_bindings middle HN_ENDED_BY(hn_bindings_finish) = {0};
     const char *other = NULL; /* device */
-    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK)
-        return;
-    hn_measuring_task(measuring, &middle, &task, err);
-    hn_bindings_finish(&middle);
-    if (hn_failed(err))
+    if (hn_failed(err) || hn_family_middle(measuring->config->family, &middle, err) != HN_OK ||
+        hn_measuring_task(measuring, &middle, &task, err) != HN_OK)
         return;
     struct hn_identity wanted = task.identity; /* a rule's has no problem */
     wanted.problem = (struct hn_bindings){0};
@@ -285,7 +276,6 @@ static void find_rule(struct hn_measuring *measuring, struct hn_family_replay *r
                 "--family` learns one",
                 wanted.kernel, replay->device.name, wanted.regime,
                 other != NULL ? ", but one for " : "", other != NULL ? other : "");
-    hn_task_finish(&task);
 }
 
 static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay *replay,

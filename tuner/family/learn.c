@@ -191,7 +191,7 @@ static void judge_sizes(const struct learning *learning, struct judged *judged)
     const struct hn_matrix *matrix = learning->matrix;
     struct hn_bindings problems[HN_MATRIX_SIZES]; /* borrowed */
     const struct hn_matrix_point *points[HN_RULE_CONFIGURATIONS_MOST];
-    double *losses = hn_need(2 * learning->count * matrix->size_count, sizeof *losses);
+    double *losses HN_FREED = hn_need(2 * learning->count * matrix->size_count, sizeof *losses);
     double *deviations = losses + learning->count * matrix->size_count;
     for (size_t s = 0; s < matrix->size_count; s++)
         problems[s] = matrix->sizes[s].problem;
@@ -201,7 +201,6 @@ static void judge_sizes(const struct learning *learning, struct judged *judged)
                  true, losses, deviations);
     for (size_t s = 0; s < matrix->size_count; s++)
         judged[s] = judge_size(learning, losses, deviations, s);
-    free(losses);
 }
 
 /* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
@@ -296,7 +295,7 @@ static void mark_sure(struct learning *learning, double sure_risk)
     const struct hn_choice_tree_data *data = &learning->forecast.data;
     struct {
         double sum, weight;
-    } *squares = hn_need(rule->node_count, sizeof *squares);
+    } *squares HN_FREED = hn_need(rule->node_count, sizeof *squares);
     double sure = 0, all = 0;
     for (size_t s = 0; s < data->samples; s++) {
         size_t leaf = find_leaf(learning, s);
@@ -311,7 +310,6 @@ static void mark_sure(struct learning *learning, double sure_risk)
         all += weight;
     }
     learning->learnt->sure = all > 0 ? sure / all : 0;
-    free(squares);
 }
 
 /* Samples where the choice is least sure: the first of some, of as many others, and so on. */
@@ -319,7 +317,6 @@ static void find_wanted(struct learning *learning)
 {
     struct hn_learnt *learnt = learning->learnt;
     size_t samples = learning->sample_count, each = samples / learning->options->wanted;
-    learnt->wanted = hn_need(learning->options->wanted, sizeof *learnt->wanted);
     for (size_t first = 0; each > 0 && first + each <= samples; first += each) {
         size_t best = first;
         double most = 0;
@@ -332,7 +329,7 @@ static void find_wanted(struct learning *learning)
             }
         }
         if (most > 0 && learnt->wanted_count < learning->options->wanted)
-            learnt->wanted[learnt->wanted_count++] =
+            *HN_NEXT(learnt->wanted, learnt->wanted_count) =
                 hn_need_bindings(&learning->samples[best], NULL);
     }
 }
@@ -370,7 +367,7 @@ static void pick(struct learning *learning)
     size_t some = drawn < SAMPLES_OF_ALL ? drawn : SAMPLES_OF_ALL;
     size_t samples = known + (drawn / OF_ALL > some ? drawn / OF_ALL : some);
     size_t most = (size_t)learning->kernel->config->family->configurations;
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     const struct forecast forecast = make_forecast(learning, candidates, count, samples, &memory);
     /* Each has the number of the first one with the same program. */
     for (size_t i = 0; i < count; i++)
@@ -384,7 +381,6 @@ static void pick(struct learning *learning)
         hn_pick(&forecast.data, programs, most, least_gain, picked, &learning->learnt->programs);
     for (size_t c = 0; c < learning->count; c++)
         learning->learnt->picked[c] = candidates[picked[c]];
-    hn_blocks_finish(&memory);
 }
 
 /* The questions that a rule may ask of a problem: each size and what 2 and 4 leave of it, products
@@ -405,10 +401,8 @@ static void set_value(const struct hn_family *family, const char *name,
         value->low = (double)own->low;
         value->high = (double)own->high;
     } else if (own->values[0].type == HN_WORD) {
-        value->words = hn_need(own->count, sizeof *value->words);
-        for (; value->word_count < own->count; value->word_count++)
-            value->words[value->word_count] =
-                hn_word(hn_need_copy(own->values[value->word_count].word));
+        for (size_t i = 0; i < own->count; i++)
+            *HN_NEXT(value->words, value->word_count) = hn_word(hn_need_copy(own->values[i].word));
     } else {
         value->real = own->values[0].type == HN_REAL;
         value->low = value->high = hn_value_number(&own->values[0]);
@@ -422,7 +416,7 @@ static void set_value(const struct hn_family *family, const char *name,
 /* Adds a question that is new, as far as there is room. */
 __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, const char *format, ...)
 {
-    struct hn_text question = {0};
+    struct hn_text question HN_ENDED_BY(hn_text_finish) = {0};
     size_t count = rule->feature_count, same = 0;
     va_list arguments;
     va_start(arguments, format);
@@ -430,27 +424,22 @@ __attribute__((format(printf, 2, 3))) static void ask(struct hn_rule *rule, cons
     va_end(arguments);
     while (same < count && strcmp(rule->features[same].text, question.data) != 0)
         same++;
-    if (same == count && count < HN_RULE_FEATURES_MOST) {
-        rule->features = hn_need_more(rule->features, count + 1, sizeof *rule->features);
-        rule->features[rule->feature_count++] =
-            (struct hn_rule_feature){.text = hn_needed(hn_text_take(&question))};
-    }
-    hn_text_finish(&question);
+    if (same == count && count < HN_RULE_FEATURES_MOST)
+        HN_NEXT(rule->features, rule->feature_count)->text = hn_needed(hn_text_take(&question));
 }
 
 static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
 {
-    struct hn_text all = {0};
+    struct hn_text all HN_ENDED_BY(hn_text_finish) = {0};
     size_t sizes = 0;
     for (size_t i = 0; i < family->value_count; i++) {
         const struct hn_family_value *value = &family->values[i];
         const char *name = value->name;
         bool size = hn_family_is_size(value);
         for (size_t k = 0; !size && value->count > 1 && k < value->count; k++) {
-            struct hn_text text = {0};
+            struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
             hn_value_append(&text, &value->values[k]);
             ask(rule, "%s == %s", name, text.data);
-            hn_text_finish(&text);
         }
         if (!size)
             continue;
@@ -471,7 +460,6 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
     }
     if (sizes > 2)
         ask(rule, "%s", all.data);
-    hn_text_finish(&all);
 }
 
 /* How many tiles configurations cut two sizes into: where one is chosen depends on how full they
@@ -502,12 +490,12 @@ static void evaluate_features(struct learning *learning, struct hn_error *err)
     bool inside;
     learning->forecast.data.features = rule->feature_count;
     learning->forecast.data.values = all;
-    for (size_t s = 0; s < samples && !hn_failed(err); s++) {
+    for (size_t s = 0; s < samples && !hn_failed(err); s++)
         if (!hn_rule_evaluate(rule, &learning->samples[s], own, &inside))
             hn_fail(err, HN_ECONFIG, "the problems of the family have different names");
-        for (size_t f = 0; f < rule->feature_count && !hn_failed(err); f++)
-            all[f * samples + s] = own[f];
-    }
+        else
+            for (size_t f = 0; f < rule->feature_count; f++)
+                all[f * samples + s] = own[f];
 }
 
 /* Features that no node asks for are left out. */
@@ -537,19 +525,13 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_bindings *example = &learning->matrix->sizes[0].problem;
     rule->worst = learning->kernel->config->family->worst;
-    rule->configurations = hn_need(learning->count, sizeof *rule->configurations);
     for (size_t i = 0; i < learning->count; i++)
-        rule->configurations[i] =
+        *HN_NEXT(rule->configurations, rule->configuration_count) =
             hn_need_bindings(&learning->matrix->points[learning->learnt->picked[i]].values, NULL);
-    rule->configuration_count = learning->count;
-    rule->nodes = hn_need(1, sizeof *rule->nodes);
-    rule->nodes[0] = (struct hn_rule_node){.feature = -1};
-    rule->node_count = 1;
-    rule->values = hn_need(example->count, sizeof *rule->values);
+    HN_NEXT(rule->nodes, rule->node_count)->feature = -1;
     for (size_t i = 0; i < example->count; i++)
         set_value(learning->kernel->config->family, example->names[i], &example->values[i],
-                  &rule->values[i]);
-    rule->value_count = example->count;
+                  HN_NEXT(rule->values, rule->value_count));
     add_sizes(learning->kernel->config->family, rule);
     add_tiles(learning->kernel, rule);
     if (hn_rule_complete(rule, err) == HN_OK)
@@ -557,16 +539,15 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
 }
 
 /* Numbers that the logarithm of what the prior says is corrected by: least squares over samples,
- * where points near to the best count most. `rows` of the normal equations have room for one number
- * more than there are of these. */
-static void fit_corrections(const struct learning *learning, size_t configuration, double *rows,
+ * where points near to the best count most. */
+static void fit_corrections(const struct learning *learning, size_t configuration,
                             double *corrections)
 {
     static const double fade = 6, ridge = 0.01;
     const struct forecast *forecast = &learning->forecast;
     const struct hn_rule *rule = &learning->learnt->rule;
+    double rows[(HN_RULE_VALUES_MOST + 1) * (HN_RULE_VALUES_MOST + 2)] = {0};
     size_t count = rule->value_count + 1, width = count + 1;
-    memset(rows, 0, count * width * sizeof *rows);
     size_t samples = learning->matrix->size_count + SAMPLES_OF_ALL;
     for (size_t s = 0; s < learning->sample_count && s < samples; s++) {
         const struct hn_bindings *problem = &learning->samples[s];
@@ -632,11 +613,14 @@ static void name_leaf(void *context, size_t place)
     const struct comparing *comparing = context;
     size_t all = comparing->learning->count, count = 0, used;
     struct hn_rule_node *leaf = &comparing->learning->learnt->rule.nodes[place];
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     size_t *sizes = hn_need_block(&memory, comparing->count, sizeof *sizes);
+    double *weights = hn_need_block(&memory, comparing->count, sizeof *weights);
     for (size_t s = 0; s < comparing->count; s++)
-        if (comparing->leaves[s] == leaf)
+        if (comparing->leaves[s] == leaf) {
+            weights[count] = 1;
             sizes[count++] = s;
+        }
     struct hn_ranked *ranked = hn_need_block(&memory, all, sizeof *ranked);
     for (size_t c = 0; c < all; c++) {
         ranked[c].place = c;
@@ -644,8 +628,7 @@ static void name_leaf(void *context, size_t place)
             ranked[c].key += comparing->costs[c * comparing->count + sizes[s]];
     }
     qsort(ranked, all, sizeof *ranked, hn_ranked_compare);
-    double *costs = hn_need_block(&memory, (all + 1) * count + 1, sizeof *costs);
-    double *weights = costs + all * count;
+    double *costs = hn_need_block(&memory, all * count, sizeof *costs);
     size_t *programs = hn_need_block(&memory, all, sizeof *programs);
     size_t picked[HN_RULE_CONFIGURATIONS_MOST];
     for (size_t c = 0; c < all; c++) {
@@ -653,21 +636,18 @@ static void name_leaf(void *context, size_t place)
         for (size_t s = 0; s < count; s++)
             costs[c * count + s] = comparing->costs[ranked[c].place * comparing->count + sizes[s]];
     }
-    for (size_t s = 0; s < count; s++)
-        weights[s] = 1;
     const struct hn_choice_tree_data data = {
         .samples = count, .choices = all, .costs = costs, .weights = weights};
     size_t named =
         count == 0 ? 0 : hn_pick(&data, programs, MOST_COMPARED, comparing_gain, picked, &used);
     for (size_t i = 0; i < named; i++)
         *HN_NEXT(leaf->among, leaf->among_count) = (int)ranked[picked[i]].place;
-    hn_blocks_finish(&memory);
 }
 
 /* What leaves compare. A leaf without any sizes compares all. */
 static void name_compared(const struct learning *learning)
 {
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     size_t count = DRAWN_EACH * learning->sample_count;
     struct comparing comparing = {
         .learning = learning,
@@ -676,7 +656,6 @@ static void name_compared(const struct learning *learning)
         .costs = hn_need_block(&memory, count * learning->count, sizeof *comparing.costs)};
     hn_parallel_do((count + CHUNK - 1) / CHUNK, 0, cost_chunk, &comparing);
     hn_parallel_do(learning->learnt->rule.node_count, 0, name_leaf, &comparing);
-    hn_blocks_finish(&memory);
 }
 
 /* By the prior, of what constraints allow. Costs choose where they are predicted to lose less than
@@ -686,23 +665,21 @@ static void try_costs(struct learning *learning, struct judged *judged)
     struct hn_rule *rule = &learning->learnt->rule;
     const struct hn_config *config = learning->kernel->config;
     struct hn_error reason;
-    struct hn_text text = {0};
-    double by_tree = rule->predicted.mean,
-           rows[(HN_RULE_VALUES_MOST + 1) * (HN_RULE_VALUES_MOST + 2)];
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
+    double by_tree = rule->predicted.mean;
     if (config->prior == NULL)
         return;
     size_t numbers = rule->value_count + 1;
     rule->correction_count = learning->count * numbers;
     rule->corrections = hn_need(rule->correction_count, sizeof *rule->corrections);
     for (size_t c = 0; c < learning->count; c++)
-        fit_corrections(learning, c, rows, rule->corrections + c * numbers);
+        fit_corrections(learning, c, rule->corrections + c * numbers);
     hn_text_printf(&text, "1.0 * (%s) if True", hn_expression_text(config->prior));
     for (size_t i = 0; i < config->plan->constraint_count; i++)
         hn_text_printf(&text, " and (%s)", hn_expression_text(config->plan->constraints[i]));
     hn_text_append(&text, " else 0.0");
     bool made = hn_expression_parse(text.data, &rule->cost, &reason) == HN_OK &&
                 hn_rule_complete(rule, &reason) == HN_OK;
-    hn_text_finish(&text);
     if (made) {
         name_compared(learning);
         predict_loss(learning, judged);

@@ -54,7 +54,7 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
     struct hn_matrix *matrix = measuring->matrix;
     uint16_t choice[hn_space_parameter_count(space) + 1];
     struct hn_keys seen = {.stride = sizeof choice};
-    unsigned *sizes = NULL; /* at which each was measured */
+    unsigned *sizes HN_FREED = NULL; /* at which each was measured */
     memset(choice, 0, sizeof choice);
     for (size_t i = 0; i < count; i++)
         for (size_t r = 0; r < known[i].count; r++) {
@@ -71,7 +71,6 @@ static void recall_points(struct hn_measuring *measuring, const struct hn_space 
                 hn_matrix_add_point(matrix, &record->point);
         }
     hn_keys_finish(&seen);
-    free(sizes);
 }
 
 static void recall_size(struct hn_measuring *measuring, const struct hn_bindings *problem,
@@ -107,12 +106,11 @@ static void mark_drawn(struct hn_measuring *measuring, struct hn_error *err)
     struct hn_matrix *matrix = measuring->matrix;
     const struct hn_config *config = measuring->config;
     for (size_t i = 0; i < MOST_SIZES && !hn_failed(err); i++) {
-        struct hn_bindings whole = hn_family_draw(config->family, config->problems,
-                                                  measuring->options->search.seed, &at, err);
+        struct hn_bindings whole HN_ENDED_BY(hn_bindings_finish) = hn_family_draw(
+            config->family, config->problems, measuring->options->search.seed, &at, err);
         size_t size = hn_failed(err) ? SIZE_MAX : hn_matrix_find_size(matrix, &whole);
         if (size != SIZE_MAX)
             matrix->sizes[size].drawn = true;
-        hn_bindings_finish(&whole);
     }
 }
 
@@ -120,8 +118,8 @@ void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
 {
     const struct hn_matrix *matrix = measuring->matrix;
     struct hn_store *store = measuring->options->store;
-    struct hn_tuned_list list;
-    struct hn_task task;
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
+    struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
     size_t sizes = matrix->size_count, points = matrix->point_count, times = measuring->cell_count;
     if (hn_failed(err) ||
         hn_measuring_task(measuring, &matrix->sizes[0].problem, &task, err) != HN_OK)
@@ -147,9 +145,5 @@ void hn_recall(struct hn_measuring *measuring, struct hn_error *err)
         hn_measuring_say(measuring, "from the cache: %zu size%s, %zu configuration%s, %zu time%s",
                          sizes, hn_plural(sizes), points, hn_plural(points), times,
                          hn_plural(times));
-    for (size_t i = 0; i < list.count; i++)
-        hn_records_free(&known[i]);
-    free(known);
-    hn_tuned_list_free(&list);
-    hn_task_finish(&task);
+    HN_FREE_EACH(records, known, list.count, hn_records_free(records));
 }

@@ -63,7 +63,7 @@ struct hn_visit {
 };
 
 /* A session of a problem that measures the points that are asked for, or where none are searches. False: it failed, or nothing is
- * valid for the problem, so that there is nothing to read; else end the visit. */
+ * valid for the problem, so that there is nothing to read. The visit begins with all zero; end it in any case. */
 bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config, const struct hn_bindings *problem,
                   const struct hn_session_options *asked, struct hn_visit *visit, struct hn_error *err);
 void hn_visit_end(struct hn_visit *visit);

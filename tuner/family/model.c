@@ -207,7 +207,7 @@ static void grow_bag(void *context, size_t number)
 {
     const struct gathering *data = context;
     struct tree *trees = data->model->bags[number] = hn_need(data->model->trees, sizeof *trees);
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     struct growing *growing = hn_need_block(&memory, 1, sizeof *growing);
     growing->data = data;
     growing->random = hn_random_seeded(data->seed + number);
@@ -227,7 +227,6 @@ static void grow_bag(void *context, size_t number)
         growing->left[r] = (float)data->targets[r];
     for (size_t t = 0; t < data->model->trees; t++)
         grow_tree(growing, &trees[t], t < data->model->trees / ROUGH);
-    hn_blocks_finish(&memory);
 }
 
 /* Bins of about as many rows; equal values share one. */
@@ -236,7 +235,7 @@ static void find_bins(void *context, size_t feature)
     const struct gathering *data = context;
     const double *values = data->values + feature * data->rows;
     float *edges = data->model->edges + feature * BINS;
-    double *sorted = hn_need(data->rows, sizeof *sorted);
+    double *sorted HN_FREED = hn_need(data->rows, sizeof *sorted);
     size_t count = 0;
     memcpy(sorted, values, data->rows * sizeof *sorted);
     hn_sort(sorted, data->rows);
@@ -249,7 +248,6 @@ static void find_bins(void *context, size_t feature)
         edges[count++] = INFINITY;
     for (size_t r = 0; r < data->rows; r++)
         data->bins[feature * data->rows + r] = find_bin(edges, (float)values[r]);
-    free(sorted);
 }
 
 /* What the prior says of a point, in logarithms. */
@@ -269,7 +267,7 @@ static void gather_size(void *context, size_t size)
     const struct gathering *data = context;
     const struct hn_sight *sight = &data->model->sight;
     const struct hn_matrix *matrix = data->matrix;
-    float *seen = hn_need(sight->features, sizeof *seen);
+    float *seen HN_FREED = hn_need(sight->features, sizeof *seen);
     bool all = sight->kernel.config->prior == NULL; /* count, and as they are */
     double best = hn_matrix_least(matrix, size), sum = 0, count = 0;
     size_t row = data->first[size];
@@ -292,7 +290,6 @@ static void gather_size(void *context, size_t size)
     }
     while (row-- > data->first[size])
         data->targets[row] -= sum / count;
-    free(seen);
 }
 
 struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
@@ -301,7 +298,7 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     struct hn_model *model = hn_need(1, sizeof *model);
     size_t sizes = matrix->size_count;
     struct gathering data = {.model = model, .matrix = matrix, .seed = seed};
-    struct hn_blocks memory = {0};
+    struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     model->trees = trees;
     hn_sight_init(&model->sight, kernel);
     model->edges = hn_need(BINS * model->sight.features, sizeof *model->edges);
@@ -320,7 +317,6 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel,
     hn_parallel_do(sizes, 0, gather_size, &data);
     hn_parallel_do(model->sight.features, 0, find_bins, &data);
     hn_parallel_do(BAGS, 0, grow_bag, &data);
-    hn_blocks_finish(&memory);
     return model;
 }
 
@@ -374,8 +370,8 @@ static void ask_part(void *context, size_t part)
     const struct hn_model *model = asking->model;
     size_t features = model->sight.features, all = asking->point_count * asking->count;
     size_t first = part * AT_ONCE, count = all - first < AT_ONCE ? all - first : AT_ONCE;
-    float *seen = hn_need(features, sizeof *seen);
-    uint8_t *bins = hn_need(features, AT_ONCE);
+    float *seen HN_FREED = hn_need(features, sizeof *seen);
+    uint8_t *bins HN_FREED = hn_need(features, AT_ONCE);
     double *losses = asking->losses + first;
     double sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = asking->unseen ? UNSEEN_BY : BAGS;
     for (size_t i = 0; i < count; i++) {
@@ -403,8 +399,6 @@ static void ask_part(void *context, size_t part)
         asking->deviations[first + i] = isinf(losses[i]) ? 0 : sqrt(variance);
         losses[i] += mean;
     }
-    free(bins);
-    free(seen);
 }
 
 void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points,

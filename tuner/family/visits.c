@@ -82,7 +82,6 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
 {
     const struct hn_family_options *options = measuring->options;
     struct hn_session_options own = *asked;
-    *visit = (struct hn_visit){.session = NULL};
     /* Where the points are told there is nothing to choose, and no other problem to learn from. */
     own.strategy =
         asked->points != NULL ? hn_strategy_find("exhaustive") : options->search.strategy;
@@ -124,10 +123,8 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
     if (!hn_failed(err) && hn_interrupted() != 0)
         hn_fail(err, HN_EINTERRUPTED, "interrupted");
     if (hn_failed(err)) {
-        char *text = hn_needed(hn_bindings_text(problem));
+        char *text HN_FREED = hn_needed(hn_bindings_text(problem));
         hn_measuring_say(measuring, "ended at %s", text);
-        free(text);
-        hn_visit_end(visit);
     }
     return !hn_failed(err);
 }
@@ -135,7 +132,7 @@ bool hn_visit_run(struct hn_measuring *measuring, struct hn_config *config,
 double hn_visit_time(const struct hn_session *session, const struct hn_bindings *point,
                      struct hn_matrix_point *told, struct hn_error *err)
 {
-    struct hn_record record;
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     size_t ticket = hn_session_find(session, point);
     if (ticket == SIZE_MAX || hn_failed(err) ||
         hn_session_record(session, ticket, &record, err) != HN_OK)
@@ -144,7 +141,6 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
     bool failed = isnan(time_us) && !hn_outcome_is_open(record.outcome);
     if (told != NULL)
         hn_matrix_tell(told, &record);
-    hn_record_finish(&record);
     return failed ? INFINITY : time_us;
 }
 
