@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/run.h"
-#include "tuner/config/config.h"
 #include "tuner/strategy/loops.h"
 
 enum {
@@ -233,6 +231,7 @@ struct picking {
     unsigned *uses; /* of programs, by the picked */
     size_t used;    /* programs */
     double *least;  /* [sample] the cost of the picked */
+    double cost;    /* of all samples */
 };
 
 static void count_use(struct picking *picking, size_t choice, int by)
@@ -291,33 +290,31 @@ static size_t best_addition(const struct picking *picking, size_t most, double *
 /* Adds one by one, of `most` programs in all. */
 static void add_choices(struct picking *picking, size_t most, double gain)
 {
-    find_least(picking, SIZE_MAX);
-    double own, cost = with(picking->data, picking->least, picking->picked[0]);
+    double own;
     while (picking->count < PICKED_A_PROGRAM * picking->most &&
            picking->count < HN_RULE_CONFIGURATIONS_MOST) {
-        size_t added = best_addition(picking, most, &own);
-        if (!(cost - own > gain))
-            break;
-        cost = own;
-        put(picking, picking->count, added);
         find_least(picking, SIZE_MAX);
+        size_t added = best_addition(picking, most, &own);
+        if (!(picking->cost - own > gain))
+            break;
+        picking->cost = own;
+        put(picking, picking->count, added);
     }
 }
 
 static void exchange_choices(struct picking *picking, double gain)
 {
     bool changed = true;
-    find_least(picking, SIZE_MAX);
-    double own, cost = with(picking->data, picking->least, picking->picked[0]);
+    double own;
     for (int round = 0; round < EXCHANGES && changed; round++) {
         changed = false;
         for (size_t i = 1; i < picking->count; i++) {
             find_least(picking, i);
             count_use(picking, picking->picked[i], -1);
             size_t other = best_addition(picking, picking->most, &own);
-            bool better = other != picking->picked[i] && cost - own > gain;
+            bool better = other != picking->picked[i] && picking->cost - own > gain;
             put(picking, i, better ? other : picking->picked[i]);
-            cost = better ? own : cost;
+            picking->cost = better ? own : picking->cost;
             changed = changed || better;
         }
     }
@@ -333,8 +330,10 @@ size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, s
                               .picked = picked,
                               .uses = hn_need(data->choices, sizeof *picking.uses),
                               .least = hn_need(data->samples, sizeof *picking.least)};
-    for (size_t s = 0; s < data->samples; s++)
+    for (size_t s = 0; s < data->samples; s++) {
         weight += data->weights[s];
+        picking.cost += data->weights[s] * data->costs[s];
+    }
     put(&picking, 0, 0);
     add_choices(&picking, most, gain * weight);
     exchange_choices(&picking, 1e-9 * weight);

@@ -8,9 +8,6 @@
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/text.h"
-#include "cache/store/store.h"
-#include "tuner/config/config.h"
-#include "tuner/family/learn.h"
 #include "tuner/family/measuring.h"
 #include "tuner/session/rule_code.h"
 
@@ -310,7 +307,6 @@ static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 /* Valid points near others, each with the occupancy of where it comes from. */
 struct mutants {
     struct hn_matrix_point items[ORIGINS * MUTANTS];
-    const struct hn_matrix_point *asked[ORIGINS * MUTANTS];
     size_t count;
 };
 
@@ -349,7 +345,7 @@ static void add_mutants(struct tuning *tuning, const struct hn_bindings *problem
             broken = hn_config_find_broken(config, problem, &mutant->values, NULL);
         }
         if (broken == NULL)
-            mutants->asked[mutants->count++] = mutant;
+            mutants->count++;
         else
             hn_bindings_finish(&mutant->values);
     }
@@ -361,8 +357,8 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
     struct hn_matrix *matrix = measuring->matrix;
     double *losses HN_FREED = hn_need(2 * mutants->count, sizeof *losses);
     double *deviations = losses + mutants->count;
-    hn_model_ask(measuring->model, mutants->asked, mutants->count, &matrix->sizes[size].problem, 1,
-                 false, losses, deviations);
+    hn_model_ask(measuring->model, mutants->items, NULL, mutants->count,
+                 &matrix->sizes[size].problem, 1, false, losses, deviations);
     for (size_t joined = 0; joined < MUTANTS_JOIN;) {
         size_t best = 0, known = matrix->point_count;
         for (size_t i = 1; i < mutants->count; i++)
@@ -653,9 +649,8 @@ static void say_wrong(const struct tuning *tuning)
 static void tune(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family_options *options = tuning->options;
-    if (hn_failed(err) || !hn_workers_open_lead(options->workers, true, err) || hn_failed(err))
+    if (hn_failed(err))
         return;
-    options->workers->pool->keeps_all = true;
     tuning->ahead = hn_compile_pool_share(options->workers->pool, -1);
     tuning->ahead->keeps_all = true;
     struct hn_family_worth *worth = &tuning->measuring.worth;

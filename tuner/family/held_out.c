@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "cache/store/store.h"
 #include "runtime/plan/launch.h"
-#include "tuner/config/config.h"
 
 struct compared {
     double chosen_us, default_us; /* of the rule's choice; of the default point for that problem */
@@ -283,8 +281,9 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
 {
     const struct hn_family_options *options = measuring->options;
     const struct hn_family_worth *worth = &measuring->worth;
-    struct hn_known_problems known;
-    if (hn_known_problems_read(options->store, replay->rule->identity.kernel, &known, err) != HN_OK)
+    struct hn_known_problems known HN_ENDED_BY(hn_known_problems_finish) = {0};
+    if (hn_failed(err) ||
+        hn_known_problems_read(options->store, replay->rule->identity.kernel, &known, err) != HN_OK)
         return;
     const struct hn_held_out held_out = {
         .measuring = measuring,
@@ -296,7 +295,7 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
         .known = &known,
     };
     replay->found = hn_held_out_measure(&held_out, err);
-    hn_known_problems_finish(&known);
+    snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring->nvrtc);
 }
 
 void hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
@@ -305,14 +304,8 @@ void hn_family_replay(const struct hn_family_options *options, struct hn_family_
     struct hn_measuring measuring;
     *replay = (struct hn_family_replay){.rule = NULL};
     hn_measuring_start(&measuring, options, err);
-    if (!hn_failed(err))
-        hn_workers_open_lead(options->workers, true, err);
     find_rule(&measuring, replay, err);
-    if (!hn_failed(err)) {
-        options->workers->pool->keeps_all = true;
-        replay_rule(&measuring, replay, err);
-        snprintf(replay->version.nvrtc, sizeof replay->version.nvrtc, "%s", measuring.nvrtc);
-    }
+    replay_rule(&measuring, replay, err);
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
     hn_measuring_finish(&measuring);

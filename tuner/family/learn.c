@@ -116,7 +116,6 @@ static struct forecast make_forecast(const struct learning *learning, const size
 {
     const struct hn_matrix *matrix = learning->matrix;
     const struct hn_family *family = learning->kernel->config->family;
-    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
     double *costs = hn_need_block(memory, point_count * count, sizeof *costs);
     struct forecast forecast = {
         .data = {.samples = count,
@@ -125,10 +124,8 @@ static struct forecast make_forecast(const struct learning *learning, const size
                  .weights = learning->weights},
         .losses = hn_need_block(memory, point_count * count, sizeof(double)),
         .deviations = hn_need_block(memory, point_count * count, sizeof(double))};
-    for (size_t p = 0; p < point_count; p++)
-        asked[p] = &matrix->points[points[p]];
-    hn_model_ask(learning->learnt->model, asked, point_count, learning->samples, count, false,
-                 forecast.losses, forecast.deviations);
+    hn_model_ask(learning->learnt->model, matrix->points, points, point_count, learning->samples,
+                 count, false, forecast.losses, forecast.deviations);
     for (size_t s = 0; s < count && s < matrix->size_count; s++) {
         double least = hn_matrix_least(matrix, s);
         double shift =
@@ -189,16 +186,10 @@ static struct judged judge_size(const struct learning *learning, const double *l
 static void judge_sizes(const struct learning *learning, struct judged *judged)
 {
     const struct hn_matrix *matrix = learning->matrix;
-    struct hn_bindings problems[HN_MATRIX_SIZES]; /* borrowed */
-    const struct hn_matrix_point *points[HN_RULE_CONFIGURATIONS_MOST];
     double *losses HN_FREED = hn_need(2 * learning->count * matrix->size_count, sizeof *losses);
     double *deviations = losses + learning->count * matrix->size_count;
-    for (size_t s = 0; s < matrix->size_count; s++)
-        problems[s] = matrix->sizes[s].problem;
-    for (size_t c = 0; c < learning->count; c++)
-        points[c] = &matrix->points[learning->learnt->picked[c]];
-    hn_model_ask(learning->learnt->model, points, learning->count, problems, matrix->size_count,
-                 true, losses, deviations);
+    hn_model_ask(learning->learnt->model, matrix->points, learning->learnt->picked, learning->count,
+                 learning->samples, matrix->size_count, true, losses, deviations);
     for (size_t s = 0; s < matrix->size_count; s++)
         judged[s] = judge_size(learning, losses, deviations, s);
 }

@@ -93,10 +93,11 @@ struct hn_model *hn_model_make(const struct hn_family_kernel *kernel, const stru
                                uint64_t seed);
 void hn_model_destroy(struct hn_model *model); /* NULL is fine */
 /* losses[point * count + problem] and their deviations; INFINITY: it cannot be launched there. Of a point only the values
- * and the occupancy count. `unseen`: the problems are the sizes of the matrix in their order, of which those parts of the
- * model tell that have not seen the size. */
-void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points, size_t point_count,
-                  const struct hn_bindings *problems, size_t count, bool unseen, double *losses, double *deviations);
+ * and the occupancy count. `places`: which points; NULL: the first ones. `unseen`: the problems are the sizes of the matrix in
+ * their order, of which those parts of the model tell that have not seen the size. */
+void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *points, const size_t *places,
+                  size_t point_count, const struct hn_bindings *problems, size_t count, bool unseen, double *losses,
+                  double *deviations);
 
 /* From a matrix to a rule: models of times, the configurations that together lose least, and a tree that says which. */
 

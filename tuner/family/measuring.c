@@ -7,8 +7,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "cache/store/store.h"
-#include "tuner/config/config.h"
 
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err)

@@ -35,7 +35,7 @@ struct hn_measuring {
     char nvrtc[16]; /* the compiler's version, once a session was run */
 };
 
-/* Takes the configs. Finish it in any case. */
+/* Takes the configs, and opens the device. Finish it in any case. */
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options, struct hn_error *err);
 void hn_measuring_finish(struct hn_measuring *measuring);
 /* What was used of the budget: time since the start or, of a number of evaluations, what these stand for. */

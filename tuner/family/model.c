@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/run.h"
 #include "base/statistics.h"
@@ -99,17 +98,6 @@ struct growing {
     } cells[LEAVES / 2 * BINS];
 };
 
-static void count_rows(struct growing *growing, const uint8_t *bins, size_t leaves, size_t count)
-{
-    memset(growing->cells, 0, leaves * count * sizeof *growing->cells);
-    for (size_t i = 0; i < growing->row_count; i++) {
-        uint32_t row = growing->rows[i];
-        struct cell *cell = &growing->cells[growing->leaf[row] * count + bins[row]];
-        cell->sum += growing->left[row];
-        cell->count++;
-    }
-}
-
 static float score(struct cell cell)
 {
     return cell.sum * cell.sum / (cell.count + drawn_by);
@@ -144,9 +132,14 @@ static void split_level(struct growing *growing, struct tree *tree, size_t leave
         best[leaf] = (struct split){.gain = least_gain, .bin = BINS - 1};
     for (size_t f = 0; f < data->model->sight.features; f++) {
         size_t bins = growing->bins[f];
-        if (bins == 0)
-            continue;
-        count_rows(growing, data->bins + f * data->rows, leaves, bins);
+        memset(growing->cells, 0, leaves * bins * sizeof *growing->cells);
+        for (size_t i = 0; i < growing->row_count && bins > 0; i++) {
+            uint32_t row = growing->rows[i];
+            uint8_t bin = data->bins[f * data->rows + row];
+            struct cell *cell = &growing->cells[growing->leaf[row] * bins + bin];
+            cell->sum += growing->left[row];
+            cell->count++;
+        }
         for (size_t leaf = 0; leaf < leaves; leaf++)
             try_splits(growing->cells + leaf * bins, bins, f, &best[leaf]);
     }
@@ -166,13 +159,6 @@ static uint8_t find_bin(const float *edges, float value)
     return (uint8_t)bin;
 }
 
-/* It loses much, and the trees up to now say so. */
-static bool is_far(const struct growing *growing, uint32_t row)
-{
-    double loss = growing->data->losses[row];
-    return loss > close_loss && loss - (double)growing->left[row] > close_loss;
-}
-
 static void grow_tree(struct growing *growing, struct tree *tree, bool rough)
 {
     double share = fmin(row_share, most_rows / (double)growing->seen_count);
@@ -180,9 +166,11 @@ static void grow_tree(struct growing *growing, struct tree *tree, bool rough)
     growing->row_count = 0;
     for (size_t i = 0; i < growing->seen_count; i++) {
         uint32_t row = growing->seen[i];
+        /* The trees up to now may say that it loses little. */
+        double loss = growing->data->losses[row], left = (double)growing->left[row];
         growing->leaf[row] = 0;
         if (hn_random_unit(&growing->random) < share * growing->data->counts[row] &&
-            (rough || !is_far(growing, row)))
+            (rough || fmin(loss, loss - left) <= close_loss))
             growing->rows[growing->row_count++] = row;
     }
     for (size_t f = 0; f < growing->data->model->sight.features; f++) {
@@ -332,7 +320,8 @@ void hn_model_destroy(struct hn_model *model)
 
 struct asking {
     const struct hn_model *model;
-    const struct hn_matrix_point *const *points;
+    const struct hn_matrix_point *points;
+    const size_t *places;
     size_t point_count, count;
     const struct hn_bindings *problems;
     bool unseen; /* only of the bags that have not seen the problem, a size of that place */
@@ -376,8 +365,9 @@ static void ask_part(void *context, size_t part)
     double sums[AT_ONCE] = {0}, squares[AT_ONCE] = {0}, bags = asking->unseen ? UNSEEN_BY : BAGS;
     for (size_t i = 0; i < count; i++) {
         size_t point = (first + i) / asking->count, problem = (first + i) % asking->count;
+        point = asking->places != NULL ? asking->places[point] : point;
         losses[i] = INFINITY;
-        if (!hn_sight_see(&model->sight, &asking->problems[problem], asking->points[point], seen))
+        if (!hn_sight_see(&model->sight, &asking->problems[problem], &asking->points[point], seen))
             continue;
         losses[i] = expect(&model->sight, seen);
         for (size_t f = 0; f < features; f++)
@@ -401,12 +391,13 @@ static void ask_part(void *context, size_t part)
     }
 }
 
-void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *const *points,
-                  size_t point_count, const struct hn_bindings *problems, size_t count, bool unseen,
-                  double *losses, double *deviations)
+void hn_model_ask(const struct hn_model *model, const struct hn_matrix_point *points,
+                  const size_t *places, size_t point_count, const struct hn_bindings *problems,
+                  size_t count, bool unseen, double *losses, double *deviations)
 {
     struct asking asking = {.model = model,
                             .points = points,
+                            .places = places,
                             .point_count = point_count,
                             .count = count,
                             .problems = problems,

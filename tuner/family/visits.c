@@ -10,7 +10,6 @@
 #include "base/run.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "tuner/config/config.h"
 
 void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_options *options,
                         struct hn_error *err)
@@ -39,6 +38,8 @@ void hn_measuring_start(struct hn_measuring *measuring, const struct hn_family_o
         measuring->worth.held_out = options->held_out;
     if (hn_config_thaw(measuring->config, err) == HN_OK)
         hn_template_load(plan->template_path, &measuring->template, plan, err);
+    if (hn_workers_open_lead(options->workers, true, err) && !hn_failed(err))
+        options->workers->pool->keeps_all = true;
 }
 
 void hn_measuring_finish(struct hn_measuring *measuring)
@@ -58,7 +59,7 @@ double hn_measuring_spent_s(const struct hn_measuring *measuring)
 
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...)
 {
-    struct hn_text line = {0};
+    struct hn_text line HN_ENDED_BY(hn_text_finish) = {0};
     va_list arguments;
     va_start(arguments, format);
     hn_text_printf(&line, "%4.0f s  ", (hn_now_ms() - measuring->started_ms) / 1e3);
@@ -66,7 +67,6 @@ void hn_measuring_say(const struct hn_measuring *measuring, const char *format, 
     va_end(arguments);
     if (!measuring->options->quiet)
         fprintf(stderr, "%s\n", line.data);
-    hn_text_finish(&line);
 }
 
 void hn_visit_end(struct hn_visit *visit)
@@ -149,13 +149,11 @@ size_t hn_measuring_promising(const struct hn_measuring *measuring,
 {
     const struct hn_matrix *matrix = measuring->matrix;
     size_t all = matrix->point_count, count = 0;
-    const struct hn_matrix_point *asked[HN_MATRIX_POINTS];
     struct hn_ranked beliefs[HN_MATRIX_POINTS];
     double losses[HN_MATRIX_POINTS] = {0}, deviations[HN_MATRIX_POINTS] = {0};
-    for (size_t p = 0; p < all; p++)
-        asked[p] = &matrix->points[p];
     if (measuring->model != NULL)
-        hn_model_ask(measuring->model, asked, all, problem, 1, false, losses, deviations);
+        hn_model_ask(measuring->model, matrix->points, NULL, all, problem, 1, false, losses,
+                     deviations);
     /* Less a deviation: where little is known it may be better. */
     for (size_t p = 0; p < all; p++)
         beliefs[p] = (struct hn_ranked){losses[p] - (isinf(losses[p]) ? 0 : deviations[p]), p};
