@@ -78,12 +78,10 @@ static size_t draw_sizes(struct tuning *tuning, size_t most, size_t *sizes, stru
 static void add_named(struct tuning *tuning, struct hn_error *err)
 {
     const struct hn_family *family = tuning->measuring.config->family;
-    if (family->size_count > HN_MATRIX_SIZES / 2) {
+    if (family->size_count > HN_MATRIX_SIZES / 2)
         hn_fail(err, HN_ECONFIG, "the family names %zu sizes, a tune takes %d at most",
                 family->size_count, HN_MATRIX_SIZES / 2);
-        return;
-    }
-    for (size_t i = 0; i < family->size_count; i++) {
+    for (size_t i = 0; i < family->size_count && !hn_failed(err); i++) {
         struct hn_bindings whole HN_ENDED_BY(hn_bindings_finish) =
             hn_need_bindings(&tuning->measuring.config->problems[0], &family->sizes[i]);
         hn_matrix_add_size(tuning->measuring.matrix, &whole, true);

@@ -57,59 +57,6 @@ static void search(struct comparison *comparison, struct hn_config *config, doub
         (void)add_side(comparison, &best->point);
 }
 
-/* At a problem that is no size of the matrix, which is searched among all points of the space.
- * Where sizes may be constants, half of the time is spent on points without: else chance would say
- * how much the best of these loses. NAN where there is no time. */
-static void compare(struct comparison *comparison, size_t chosen, struct compared *compared,
-                    struct hn_error *err)
-{
-    const struct hn_held_out *held_out = comparison->held_out;
-    const struct hn_rule *rule = held_out->rule;
-    double budget_s = held_out->budget_s / held_out->count;
-    struct hn_config *whole = held_out->measuring->whole;
-    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
-    if (hn_failed(err))
-        return;
-    const struct hn_plan *plan = whole->plan;
-    for (size_t i = 0; i < rule->configuration_count; i++)
-        comparison->points[i] = hn_need_bindings(&rule->configurations[i], NULL);
-    comparison->count = rule->configuration_count;
-    bool freezes = plan->freeze_if != NULL;
-    if (freezes)
-        search(comparison, held_out->measuring->config, budget_s / 2, err);
-    search(comparison, whole, freezes ? budget_s / 2 : budget_s, err);
-    size_t untuned = add_side(comparison, hn_plan_default(plan, comparison->problem));
-    const struct hn_session_options asked = {.points = comparison->points,
-                                             .point_count = comparison->count,
-                                             .race_within = HN_RACE_LOSS};
-    hn_config_keep_points(whole, comparison->points, comparison->count);
-    bool ran = hn_visit_run(held_out->measuring, whole, comparison->problem, &asked, &visit, err);
-    struct hn_matrix *matrix = held_out->measuring->matrix;
-    for (size_t i = 0; i < comparison->count; i++) {
-        const struct hn_bindings *point = &comparison->points[i];
-        size_t place = hn_matrix_add_point(matrix, point);
-        struct hn_matrix_point *told = place == SIZE_MAX ? NULL : &matrix->points[place];
-        double time_us = ran ? hn_visit_time(visit.session, point, told, err) : NAN;
-        if (i == chosen)
-            compared->chosen_us = time_us;
-        if (i == untuned)
-            compared->default_us = time_us;
-        compared->best_us = fmin(compared->best_us, time_us);
-        if (hn_plan_serves_all(plan, point))
-            compared->shared_us = fmin(compared->shared_us, time_us);
-        if (i < rule->configuration_count)
-            compared->own_us = fmin(compared->own_us, time_us);
-    }
-    for (size_t i = 0; i < comparison->count; i++)
-        hn_bindings_finish(&comparison->points[i]);
-    hn_config_keep_points(whole, NULL, 0);
-}
-
-/* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
- * when a rule of the cache is replayed. */
-
-enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
-
 static bool usable(int configuration, void *context)
 {
     const struct comparison *asked = context;
@@ -139,21 +86,62 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
             100 * (compared->shared_us / compared->best_us - 1), sure ? "" : " (not sure)");
 }
 
-/* NAN: the rule says nothing, or nothing could be measured. */
-static struct compared hold_against(const struct hn_held_out *held_out,
-                                    const struct hn_bindings *problem, bool *sure,
-                                    struct hn_error *err)
+/* At a problem that is no size of the matrix, which is searched among all points of the space.
+ * Where sizes may be constants, half of the time is spent on points without: else chance would say
+ * how much the best of these loses. NAN: the rule says nothing, or nothing could be measured. */
+static struct compared compare(const struct hn_held_out *held_out,
+                               const struct hn_bindings *problem, bool *sure, struct hn_error *err)
 {
     struct comparison comparison = {.held_out = held_out, .problem = problem};
     struct compared compared = {NAN, NAN, NAN, NAN, NAN};
-    int configuration = hn_rule_choose(held_out->rule, problem, usable, &comparison, sure);
-    if (configuration < 0)
+    const struct hn_rule *rule = held_out->rule;
+    double budget_s = held_out->budget_s / held_out->count;
+    struct hn_config *whole = held_out->measuring->whole;
+    struct hn_visit visit HN_ENDED_BY(hn_visit_end) = {0};
+    const struct hn_plan *plan = whole->plan;
+    int chosen = hn_rule_choose(rule, problem, usable, &comparison, sure);
+    if (chosen < 0)
         return compared;
-    compare(&comparison, (size_t)configuration, &compared, err);
+    for (size_t i = 0; i < rule->configuration_count; i++)
+        comparison.points[i] = hn_need_bindings(&rule->configurations[i], NULL);
+    comparison.count = rule->configuration_count;
+    bool freezes = plan->freeze_if != NULL;
+    if (freezes)
+        search(&comparison, held_out->measuring->config, budget_s / 2, err);
+    search(&comparison, whole, freezes ? budget_s / 2 : budget_s, err);
+    size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
+    const struct hn_session_options asked = {
+        .points = comparison.points, .point_count = comparison.count, .race_within = HN_RACE_LOSS};
+    hn_config_keep_points(whole, comparison.points, comparison.count);
+    bool ran = hn_visit_run(held_out->measuring, whole, problem, &asked, &visit, err);
+    struct hn_matrix *matrix = held_out->measuring->matrix;
+    for (size_t i = 0; i < comparison.count; i++) {
+        const struct hn_bindings *point = &comparison.points[i];
+        size_t place = hn_matrix_add_point(matrix, point);
+        struct hn_matrix_point *told = place == SIZE_MAX ? NULL : &matrix->points[place];
+        double time_us = ran ? hn_visit_time(visit.session, point, told, err) : NAN;
+        if (i == (size_t)chosen)
+            compared.chosen_us = time_us;
+        if (i == untuned)
+            compared.default_us = time_us;
+        compared.best_us = fmin(compared.best_us, time_us);
+        if (hn_plan_serves_all(plan, point))
+            compared.shared_us = fmin(compared.shared_us, time_us);
+        if (i < rule->configuration_count)
+            compared.own_us = fmin(compared.own_us, time_us);
+    }
+    for (size_t i = 0; i < comparison.count; i++)
+        hn_bindings_finish(&comparison.points[i]);
+    hn_config_keep_points(whole, NULL, 0);
     if (!hn_failed(err))
         say_compared(held_out->measuring, problem, &compared, *sure);
     return compared;
 }
+
+/* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
+ * when a rule of the cache is replayed. */
+
+enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
 
 /* Whoever measured a size may have learnt from it. */
 static bool is_used(const struct hn_held_out *held_out, const struct hn_bindings *held,
@@ -215,7 +203,7 @@ struct hn_held_out_loss hn_held_out_measure(const struct hn_held_out *held_out,
     unsigned count = 0;
     while (count < held_out->count && hold_out(held_out, &at, held, count, err)) {
         bool sure = false;
-        struct compared compared = hold_against(held_out, &held[count++], &sure, err);
+        struct compared compared = compare(held_out, &held[count++], &sure, err);
         if (hn_failed(err))
             break;
         add_loss(&chosen, compared.chosen_us, compared.best_us);

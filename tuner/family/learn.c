@@ -31,7 +31,7 @@ struct learning {
     size_t sample_count;
     size_t count;             /* of configurations: of learnt->picked */
     struct forecast forecast; /* of the configurations */
-    int *chosen;              /* by the rule, of each sample */
+    double *risks;            /* that the rule takes at each sample */
 };
 
 /* A size that was measured weighs as much as so many drawn ones. */
@@ -250,20 +250,16 @@ static double find_sure_risk(const struct judged *judged, size_t count)
 
 /* What the rule's choice at a sample is believed to lose to the best configuration, and the
  * deviation of that. */
-static double risk_at(const struct learning *learning, size_t sample)
-{
-    const struct forecast *forecast = &learning->forecast;
-    size_t at = (size_t)learning->chosen[sample] * forecast->data.samples + sample;
-    double loss = forecast->losses[at] - least_loss(forecast, sample);
-    return fmin(1, loss + forecast->deviations[at]);
-}
-
-static void choose(void *context, size_t sample)
+static void find_risk(void *context, size_t sample)
 {
     const struct learning *learning = context;
+    const struct forecast *forecast = &learning->forecast;
     bool sure;
-    learning->chosen[sample] =
+    int chosen =
         hn_rule_choose(&learning->learnt->rule, &learning->samples[sample], NULL, NULL, &sure);
+    size_t at = (size_t)chosen * forecast->data.samples + sample;
+    double loss = forecast->losses[at] - least_loss(forecast, sample);
+    learning->risks[sample] = fmin(1, loss + forecast->deviations[at]);
 }
 
 static size_t find_leaf(const struct learning *learning, size_t sample)
@@ -290,7 +286,7 @@ static void mark_sure(struct learning *learning, double sure_risk)
     double sure = 0, all = 0;
     for (size_t s = 0; s < data->samples; s++) {
         size_t leaf = find_leaf(learning, s);
-        double risk = risk_at(learning, s);
+        double risk = learning->risks[s];
         squares[leaf].sum += data->weights[s] * risk * risk;
         squares[leaf].weight += data->weights[s];
     }
@@ -311,14 +307,12 @@ static void find_wanted(struct learning *learning)
     for (size_t first = 0; each > 0 && first + each <= samples; first += each) {
         size_t best = first;
         double most = 0;
-        for (size_t s = first; s < first + each; s++) {
-            double risk = risk_at(learning, s);
-            if (risk > most &&
+        for (size_t s = first; s < first + each; s++)
+            if (learning->risks[s] > most &&
                 hn_matrix_find_size(learning->matrix, &learning->samples[s]) == SIZE_MAX) {
                 best = s;
-                most = risk;
+                most = learning->risks[s];
             }
-        }
         if (most > 0 && learnt->wanted_count < learning->options->wanted)
             *HN_NEXT(learnt->wanted, learnt->wanted_count) =
                 hn_need_bindings(&learning->samples[best], NULL);
@@ -712,9 +706,9 @@ static void learn(struct learning *learning, struct hn_error *err)
                                              least_split_gain, &learnt->rule.node_count);
     predict_loss(learning, judged);
     try_costs(learning, judged);
-    learning->chosen =
-        hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->chosen);
-    hn_parallel_do(learning->sample_count, 0, choose, learning);
+    learning->risks =
+        hn_need_block(&learning->memory, learning->sample_count, sizeof *learning->risks);
+    hn_parallel_do(learning->sample_count, 0, find_risk, learning);
     mark_sure(learning, find_sure_risk(judged, learning->matrix->size_count));
     find_wanted(learning);
     drop_unused(&learnt->rule);
