@@ -198,6 +198,24 @@ TEST_WITH(a_tolerance_goes_by_the_largest_of_all_inputs, open_scale, NULL)
     assert_true(smaller);
 }
 
+TEST(the_largest_of_few_results_is_of_many_inputs)
+{
+    bench_fixture_set_problem(&scale, "n=1");
+    bench_fixture_start(&scale, HN_COLD);
+    const struct hn_verdict first = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL)->verdict;
+    double largest = 0.0;
+    for (uint64_t seed = 1; seed <= 16; seed++) {
+        assert_ok(hn_bench_reseed(scale.bench, seed, &said));
+        const struct hn_record *record = evaluate(best, &verify_only, HN_OUTCOME_OK, NULL);
+        assert_true(record->verdict.tolerance == first.tolerance);
+        largest = fmax(largest, record->verdict.max_reference);
+    }
+    assert_true(fabs(first.tolerance - 1e-6 * largest) < 1e-12);
+    assert_true(first.max_reference < largest);
+    drop(&scale);
+    bench_fixture_set_problem(&scale, "n=24576");
+}
+
 TEST_WITH(race_interleaves_and_drops_what_fails, open_scale, NULL)
 {
     static const char *const points[] = {best, "BLOCK=128,FAULT=0,ITEMS=4",
