@@ -123,14 +123,12 @@ TEST(draws_are_of_the_family_and_repeatable)
     uint64_t at = 0, again_at = 0, other_at = 0;
     int alike = 0;
     for (int i = 0; i < 500; i++) {
-        struct hn_bindings problem = draw(config, 7, &at), again = draw(config, 7, &again_at),
-                           other = draw(config, 8, &other_at);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) = draw(config, 7, &at);
+        struct hn_bindings again ENDED_BY(hn_bindings_finish) = draw(config, 7, &again_at);
+        struct hn_bindings other ENDED_BY(hn_bindings_finish) = draw(config, 8, &other_at);
         assert_true(hn_family_has(config->family, &problem, NULL));
         assert_true(hn_bindings_equal(&problem, &again));
         alike += hn_bindings_equal(&problem, &other);
-        hn_bindings_finish(&problem);
-        hn_bindings_finish(&again);
-        hn_bindings_finish(&other);
     }
     assert_int_equal(at, again_at);
     assert_true(at > 500); /* `where` turned some away */

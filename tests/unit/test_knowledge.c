@@ -22,11 +22,10 @@ static struct hn_space *make_space(void)
     return keep(space, hn_space_destroy);
 }
 
-static void make_task(struct hn_task *task, struct hn_space *space, int m)
+static struct hn_task make_task(void)
 {
-    *task = (struct hn_task){.space = space};
-    make_identity(&task->identity, m);
-    task->version = version_1;
+    return (struct hn_task){
+        .space = make_space(), .identity = *identity_of(1024), .version = version_1};
 }
 
 /* A tuning of `count` points from the first on, with the times base + 1, base + 2, …, measured at
@@ -75,6 +74,7 @@ static double best_of(const struct hn_knowledge *knowledge, unsigned source)
 static void collect(struct hn_store *store, const struct hn_task *task, bool simulated,
                     double before, struct hn_knowledge *knowledge)
 {
+    knowledge_finish(knowledge);
     *knowledge = (struct hn_knowledge){0};
     knowledge_collect(store, task, simulated, before, knowledge, hn_error_begin(&said, &said));
     assert_ok(said.status);
@@ -83,9 +83,8 @@ static void collect(struct hn_store *store, const struct hn_task *task, bool sim
 TEST(nearest_tuning_first)
 {
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    struct hn_task task;
-    struct hn_knowledge knowledge;
-    make_task(&task, make_space(), 1024);
+    struct hn_task task = make_task();
+    struct hn_knowledge knowledge ENDED_BY(knowledge_finish) = {0};
     struct hn_identity other ENDED_BY(hn_identity_finish);
     add_problem(store, 4096, POINTS, 100, 50);
     add_problem(store, 2048, POINTS + 4, 200, 50);
@@ -108,16 +107,13 @@ TEST(nearest_tuning_first)
         assert_int_equal(failed,
                          knowledge.priors[i].choice[0] == 0 && knowledge.priors[i].choice[1] == 3);
     }
-    knowledge_finish(&knowledge);
-    hn_identity_finish(&task.identity);
 }
 
 TEST(another_version_is_nearest)
 {
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    struct hn_task task;
-    struct hn_knowledge knowledge;
-    make_task(&task, make_space(), 1024);
+    struct hn_task task = make_task();
+    struct hn_knowledge knowledge ENDED_BY(knowledge_finish) = {0};
     add_problem(store, 2048, POINTS, 100, 50);
     struct hn_version older = task.version;
     strcpy(older.driver, "1.2.3");
@@ -125,27 +121,20 @@ TEST(another_version_is_nearest)
     collect(store, &task, false, INFINITY, &knowledge);
     assert_int_equal(knowledge.sources, 2);
     assert_true(best_of(&knowledge, 0) == 201);
-    knowledge_finish(&knowledge);
-    hn_identity_finish(&task.identity);
 }
 
 TEST(what_came_later_or_is_too_little_does_not_count)
 {
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    struct hn_task task;
-    struct hn_knowledge knowledge;
-    make_task(&task, make_space(), 1024);
+    struct hn_task task = make_task();
+    struct hn_knowledge knowledge ENDED_BY(knowledge_finish) = {0};
     add_problem(store, 2048, POINTS, 100, 70);
     add_problem(store, 512, 8, 200, 50);
     collect(store, &task, false, 60, &knowledge);
     assert_int_equal(knowledge.sources, 0);
     assert_int_equal(knowledge.count, 0);
-    knowledge_finish(&knowledge);
     collect(store, &task, true, INFINITY, &knowledge);
     assert_int_equal(knowledge.sources, 0);
-    knowledge_finish(&knowledge);
     collect(store, &task, false, INFINITY, &knowledge);
     assert_int_equal(knowledge.sources, 1);
-    knowledge_finish(&knowledge);
-    hn_identity_finish(&task.identity);
 }

@@ -121,7 +121,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
     int valid = 0;
     struct hn_device device;
     struct hn_launch launch;
-    struct hn_launch_program made;
+    struct hn_launch_program made ENDED_BY(hn_launch_program_finish) = {0};
     assert_ok(hn_device_for_architecture("sm_90", &device, NULL));
     if (!hn_launch_try(plan, &device, family->one, point, &launch, NULL))
         return -1;
@@ -129,7 +129,7 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
     hn_launch_finish(&launch);
     for (int i = 0; can && i < SIZES; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish);
-        struct hn_value *values = NULL;
+        struct hn_value *values FREED = NULL;
         draw_problem(family, &problem);
         set_names(&made.program, plan, &problem);
         bool own = hn_launch_try(plan, &device, &problem, point, &launch, &values);
@@ -138,11 +138,9 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
         if (own) {
             expect_same(&made, plan, &launch, values);
             hn_launch_finish(&launch);
-            free(values);
             valid++;
         }
     }
-    hn_launch_program_finish(&made);
     return can ? valid : -1;
 }
 

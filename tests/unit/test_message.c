@@ -31,7 +31,7 @@ TEST(messages_survive_the_wire)
 {
     const unsigned char *body;
     size_t size;
-    struct hn_message was, is;
+    struct hn_message was ENDED_BY(hn_message_finish), is ENDED_BY(hn_message_finish);
     char *frame = make_frame(&body, &size);
     const unsigned char *head = (const unsigned char *)frame;
     assert_int_equal(head[0] | head[1] << 8 | head[2] << 16 | head[3] << 24, size);
@@ -43,8 +43,6 @@ TEST(messages_survive_the_wire)
     assert_int_equal(is.blobs[0].size, 4);
     assert_memory_equal(is.blobs[0].data, "\0\1\2\xff", 4);
     assert_int_equal(is.blobs[1].size, 0);
-    hn_message_finish(&was);
-    hn_message_finish(&is);
 }
 
 /* A body that ends early is refused, but for the ends between two blobs, which are a message too.
@@ -56,14 +54,12 @@ TEST(a_body_cut_short_is_refused)
     make_frame(&body, &size);
     int whole = 0;
     for (size_t length = 0; length < size; length++) {
-        struct hn_message message;
+        struct hn_message message ENDED_BY(hn_message_finish);
         unsigned char *part FREED = malloc(length > 0 ? length : 1);
         memcpy(part, body, length);
         enum hn_status status = hn_message_decode(part, length, &message, &said);
-        if (status == HN_OK) {
-            whole++;
-            hn_message_finish(&message);
-        } else {
+        whole += status == HN_OK;
+        if (status != HN_OK) {
             assert_int_equal(status, HN_EFORMAT);
             assert_non_null(strstr(said.message, "truncated"));
             assert_null(message.json);
@@ -122,7 +118,7 @@ TEST(a_message_beyond_the_limit_is_not_sent)
 
 TEST(a_copy_has_its_own_blobs)
 {
-    struct hn_message message, copy;
+    struct hn_message message, copy ENDED_BY(hn_message_finish);
     make_message(&message);
     assert_ok(hn_message_copy(&copy, &message, NULL));
     assert_ptr_equal(copy.json, message.json);
@@ -130,7 +126,6 @@ TEST(a_copy_has_its_own_blobs)
     hn_message_finish(&message);
     assert_string_equal(hn_message_type(&copy), "evaluate");
     assert_memory_equal(copy.blobs[0].data, "\0\1\2\xff", 4);
-    hn_message_finish(&copy);
 }
 
 static void make_image(struct hn_image *image)
@@ -161,8 +156,8 @@ static void make_image(struct hn_image *image)
 
 TEST(images_survive_the_wire)
 {
-    struct hn_image was, is;
-    struct hn_message message, received;
+    struct hn_image was ENDED_BY(hn_image_finish), is ENDED_BY(hn_image_finish);
+    struct hn_message message ENDED_BY(hn_message_finish), received ENDED_BY(hn_message_finish);
     char *frame FREED;
     size_t size;
     make_image(&was);
@@ -185,15 +180,11 @@ TEST(images_survive_the_wire)
     assert_int_equal(is.resources.shared_bytes, 49152);
     assert_int_equal(is.resources.spill_load_bytes, 4);
     assert_true(is.resources.known && is.resources.occupancy == 0.75 && is.compile_ms == 145.25);
-    hn_image_finish(&was);
-    hn_image_finish(&is);
-    hn_message_finish(&message);
-    hn_message_finish(&received);
 }
 
 TEST(a_failed_compilation_has_no_cubin)
 {
-    struct hn_image was = HN_NO_IMAGE, is;
+    struct hn_image was ENDED_BY(hn_image_finish) = HN_NO_IMAGE, is ENDED_BY(hn_image_finish);
     struct hn_message message ENDED_BY(hn_message_finish);
     was.message = strdup("matmul.cu(3): error: expected a \";\"");
     hn_message_init(&message, "compiled");
@@ -203,18 +194,15 @@ TEST(a_failed_compilation_has_no_cubin)
     assert_int_equal(is.outcome, HN_OUTCOME_COMPILE_ERROR);
     assert_string_equal(is.message, was.message);
     assert_null(is.cubin);
-    hn_image_finish(&was);
-    hn_image_finish(&is);
 }
 
 /* A message with a good image, which the test damages; the image's document. */
 static json_t *send_image(struct hn_message *message)
 {
-    struct hn_image image;
+    struct hn_image image ENDED_BY(hn_image_finish);
     make_image(&image);
     hn_message_init(message, "compiled");
     assert_ok(hn_message_add_image(message, message->json, &image, NULL));
-    hn_image_finish(&image);
     return json_object_get(message->json, "image");
 }
 

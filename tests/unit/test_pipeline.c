@@ -23,9 +23,8 @@ static int open_bench(void **state)
 /* A point in canonical text, of which `changes` says what is not as usual. */
 static void make_point(const char *changes, char text[256])
 {
-    struct hn_bindings point, other;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish), other ENDED_BY(hn_bindings_finish);
     struct hn_text whole ENDED_BY(hn_text_finish) = {0};
-    other = (struct hn_bindings){0};
     assert_ok(hn_bindings_parse("CHUNKS=3,FAULT=0,GRANULE=1,HOST_MEMORY=pinned,"
                                 "ORDER=depth_first,PIECES=1,STAGES_ON=device,STREAMS=2",
                                 &point, NULL));
@@ -33,8 +32,6 @@ static void make_point(const char *changes, char text[256])
     assert_ok(hn_bindings_merge(&point, &other, NULL));
     hn_bindings_append(&whole, &point);
     snprintf(text, 256, "%s", whole.data);
-    hn_bindings_finish(&other);
-    hn_bindings_finish(&point);
 }
 
 static struct hn_record evaluate(const char *changes, const struct hn_bench_request *request)

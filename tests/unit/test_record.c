@@ -86,14 +86,13 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
 
 TEST(copy_is_deep)
 {
-    struct hn_record record, copy;
+    struct hn_record record, copy ENDED_BY(hn_record_finish);
     make_record(&record);
     assert_ok(hn_record_copy(&copy, &record, &said));
     assert_records_equal(&record, &copy);
     assert_ptr_not_equal(record.timing.samples_us, copy.timing.samples_us);
     hn_record_finish(&record);
     assert_string_equal(copy.original, "PAD=1");
-    hn_record_finish(&copy);
 }
 
 TEST(fail_replaces_outcome_and_message)
@@ -107,35 +106,29 @@ TEST(fail_replaces_outcome_and_message)
 
 TEST(json_text_round_trip_is_exact)
 {
-    struct hn_record record, read;
+    struct hn_record record ENDED_BY(hn_record_finish), read ENDED_BY(hn_record_finish) = {0};
     make_record(&record);
     json_t *json = keep(hn_record_to_json(&record), json_decref);
     char *text = keep(json_dumps(json, JSON_COMPACT), free);
     json_t *parsed = keep(json_loads(text, 0, NULL), json_decref);
-    read = (struct hn_record){0};
     assert_ok(hn_record_from_json(parsed, NULL, &read, &said));
     assert_records_equal(&record, &read);
     assert_int_equal(hn_bindings_get(&read.point, "SCALE")->type, HN_REAL);
-    hn_record_finish(&read);
-    hn_record_finish(&record);
 }
 
 /* As older versions wrote them, and as they are read by those. */
 TEST(records_without_dynamic_shared_memory_do_not_speak_of_it)
 {
-    struct hn_record record, read;
+    struct hn_record record ENDED_BY(hn_record_finish), read ENDED_BY(hn_record_finish) = {0};
     make_record(&record);
     record.resources.dynamic_shared_bytes = 0;
     json_t *json = keep(hn_record_to_json(&record), json_decref);
     const json_t *resources = json_object_get(json, "resources");
     assert_non_null(resources);
     assert_null(json_object_get(resources, "dynamic_shared_bytes"));
-    read = (struct hn_record){0};
     assert_ok(hn_record_from_json(json, NULL, &read, &said));
     assert_records_equal(&record, &read);
     assert_int_equal(read.resources.shared_bytes + read.resources.dynamic_shared_bytes, 49152);
-    hn_record_finish(&read);
-    hn_record_finish(&record);
 }
 
 TEST(reals_that_json_can_not_say)

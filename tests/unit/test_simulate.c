@@ -38,7 +38,7 @@ static void load_recorded(const char *text, const char *name, struct hn_recorded
 TEST(priors_are_points_of_the_space)
 {
     struct hn_recorded recorded, sources[5];
-    struct hn_priors priors;
+    struct hn_priors priors ENDED_BY(hn_priors_finish);
     load_recorded(
         "{\"tune_params\": {\"A\": [1, 2, 4], \"B\": [\"x\", \"y z\"], \"C\": [7]}, \"cache\": {"
         "\"0\": {\"A\": 1, \"B\": \"x\", \"C\": 7, \"time\": 1},"
@@ -70,7 +70,6 @@ TEST(priors_are_points_of_the_space)
     }
     assert_true(priors.items[0].observation.cost == 500);
     assert_int_equal(priors.items[1].observation.outcome, HN_OUTCOME_INVALID_LAUNCH);
-    hn_priors_finish(&priors);
     for (size_t i = 0; i < 5; i++)
         hn_recorded_finish(&sources[i]);
 }
@@ -198,31 +197,30 @@ TEST(a_run_tells_what_the_look_ahead_allows)
 {
     static const uint32_t rows[] = {5, 3, 0, 9, 7, 1, 2};
     struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
-    struct hn_run run;
     start_play(&recorded);
     for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
+        struct hn_run run ENDED_BY(hn_run_finish);
         play_script(&recorded, look_ahead, 100, 0, &run);
         check_rows(&run, rows, 7);
         assert_int_equal(play.compiled, 10);
         assert_int_equal(play.finished, 10);
-        hn_run_finish(&run);
     }
 }
 
 TEST(a_run_ends_when_both_budgets_are_used)
 {
     struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
-    struct hn_run run;
+    static const struct {
+        uint64_t count;
+        double ms;
+        size_t found;
+    } cases[] = {{3, 0, 3}, {3, 45, 5}, {6, 45, 6}};
     start_play(&recorded);
-    play_script(&recorded, 1, 3, 0, &run);
-    assert_int_equal(run.count, 3);
-    hn_run_finish(&run);
-    play_script(&recorded, 1, 3, 45, &run);
-    assert_int_equal(run.count, 5);
-    hn_run_finish(&run);
-    play_script(&recorded, 1, 6, 45, &run);
-    assert_int_equal(run.count, 6);
-    hn_run_finish(&run);
+    for (size_t i = 0; i < 3; i++) {
+        struct hn_run run ENDED_BY(hn_run_finish);
+        play_script(&recorded, 1, cases[i].count, cases[i].ms, &run);
+        assert_int_equal(run.count, cases[i].found);
+    }
 }
 
 TEST(declined_points_are_not_evaluated)
@@ -230,19 +228,18 @@ TEST(declined_points_are_not_evaluated)
     static const uint32_t rows[] = {3, 0, 7, 1, 2};
     static const bool declined[16] = {[5] = true, [3] = true, [9] = true};
     struct hn_recorded recorded ENDED_BY(hn_recorded_finish);
-    struct hn_run run;
+    struct hn_run timed ENDED_BY(hn_run_finish);
     start_play(&recorded);
     play.declined = declined;
     for (unsigned look_ahead = 1; look_ahead < 24; look_ahead++) {
+        struct hn_run run ENDED_BY(hn_run_finish);
         play_script(&recorded, look_ahead, 100, 0, &run);
         check_rows(&run, rows, 5);
         assert_int_equal(run.declined, 2);
         assert_int_equal(play.skipped, 4); /* three times 5, once 9 */
-        hn_run_finish(&run);
     }
-    play_script(&recorded, 1, 5, 50, &run); /* what was declined does not count */
-    check_rows(&run, rows, 5);
-    hn_run_finish(&run);
+    play_script(&recorded, 1, 5, 50, &timed); /* what was declined does not count */
+    check_rows(&timed, rows, 5);
     play.declined = NULL;
 }
 

@@ -71,18 +71,16 @@ TEST(pending_is_due_within_50_ms)
 
 static void expect_last(struct hn_store *store, int64_t session, int tile, double us)
 {
-    struct hn_record wanted, record;
+    struct hn_record wanted ENDED_BY(hn_record_finish), record ENDED_BY(hn_record_finish);
     make_record(&wanted, tile, 0);
     assert_ok(hn_store_get_last(store, session, &wanted.point, &record, &said));
     assert_true(record.timing.median_us == us);
     assert_true(hn_bindings_equal(&record.point, &wanted.point));
-    hn_record_finish(&record);
-    hn_record_finish(&wanted);
 }
 
 TEST(the_last_record_of_a_point_reads_back)
 {
-    struct hn_record wanted, record;
+    struct hn_record wanted ENDED_BY(hn_record_finish), record;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin(store);
     put(store, begin(store), 16, 1);
@@ -97,7 +95,6 @@ TEST(the_last_record_of_a_point_reads_back)
     make_record(&wanted, 64, 0);
     assert_mentions(hn_store_get_last(store, session, &wanted.point, &record, &said), HN_ENOTFOUND,
                     "a record is gone");
-    hn_record_finish(&wanted);
 }
 
 struct visited {
@@ -108,13 +105,12 @@ struct visited {
 static void visit(void *visitor, int64_t id, struct hn_record *record, struct hn_error *err)
 {
     struct visited *visited = visitor;
-    struct hn_record again;
+    struct hn_record again ENDED_BY(hn_record_finish) = {0};
     visited->count++;
     if (hn_store_get(visited->store, id, &again, err) != HN_OK)
         return;
     assert_true(hn_bindings_equal(&again.point, &record->point));
     assert_true(again.timing.median_us == record->timing.median_us);
-    hn_record_finish(&again);
     if (visited->count == 2)
         hn_fail(err, HN_ERUN, "enough");
 }
@@ -257,14 +253,13 @@ TEST(image_and_plan_read_back)
     assert_int_equal(
         hn_store_get_image(store, identity, &version_2, &record.point, &read, &size, &entry, &said),
         HN_ENOTFOUND);
-    struct hn_stored_plan stored;
+    struct hn_stored_plan stored ENDED_BY(hn_stored_plan_free), none;
     assert_ok(hn_store_get_plan(store, "matmul", &version_1, &stored, &said));
     assert_true(json_equal(stored.json, json));
     assert_int_equal(stored.file_count, 2);
     assert_string_equal(stored.files[1].name, "tile.cuh");
     assert_string_equal(stored.files[0].text, "// template");
-    hn_stored_plan_free(&stored);
-    assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &stored, &said), HN_ENOTFOUND);
+    assert_int_equal(hn_store_get_plan(store, "matmul", &version_2, &none, &said), HN_ENOTFOUND);
 }
 
 static void begin_with_plan(struct hn_store *store, char *kernel, const struct hn_version *version,
@@ -321,17 +316,16 @@ TEST(without_hashes_there_is_no_plan)
 static void write_250(const char *path, int writer)
 {
     struct hn_store *store;
-    struct hn_record record;
     if (hn_store_open(path, HN_STORE_WRITE, &store, &said) != HN_OK) {
         fprintf(stderr, "%s\n", said.message);
         _exit(1);
     }
     int64_t session = begin(store);
     for (int i = 0; i < 250; i++) {
+        struct hn_record record ENDED_BY(hn_record_finish);
         make_record(&record, writer * 1000 + i, i + 1);
         bool failed = hn_store_put(store, session, &record, &said) != HN_OK ||
                       (i % 3 == 0 && hn_store_commit(store, &said) != HN_OK);
-        hn_record_finish(&record);
         if (failed) {
             fprintf(stderr, "%s\n", said.message);
             _exit(1);

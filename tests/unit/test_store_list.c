@@ -73,15 +73,15 @@ static void assert_listed(const struct hn_tuned_list *list, const struct hn_reco
 
 static void check(struct hn_store *store)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
+    struct hn_tuned_list uncounted ENDED_BY(hn_tuned_list_free);
     struct hn_records records ENDED_BY(hn_records_free) = load_of(store, &version_1, false);
     assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
     assert_listed(&list, &records, records.count);
-    hn_tuned_list_free(&list);
     struct hn_identity *identity = identity_of(4096);
-    assert_ok(hn_store_list(store, HN_STORE_UNCOUNTED, "matmul", &identity->problem, &list, &said));
-    assert_listed(&list, &records, 0);
-    hn_tuned_list_free(&list);
+    assert_ok(
+        hn_store_list(store, HN_STORE_UNCOUNTED, "matmul", &identity->problem, &uncounted, &said));
+    assert_listed(&uncounted, &records, 0);
 }
 
 TEST(best_is_that_of_all_points_that_count)
@@ -105,7 +105,7 @@ TEST(what_came_last_counts_whatever_the_clock_says)
     const struct hn_version *const versions[] = {&version_1, &version_1, &version_2};
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     for (int i = 0; i < 3; i++) {
-        struct hn_tuned_list list;
+        struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
         struct hn_record record ENDED_BY(hn_record_finish);
         make_record(&record, 32 + i, 5 + i);
         record.final = true;
@@ -118,10 +118,9 @@ TEST(what_came_last_counts_whatever_the_clock_says)
         assert_true(hn_bindings_equal(&list.items[0].best.point, &record.point));
         assert_true(hn_version_equal(&list.items[0].version, versions[i]));
         assert_true(list.items[0].begun >= future && list.items[0].begun < future + 1);
-        hn_tuned_list_free(&list);
     }
     /* So is a tuning with other arguments, which is one of its own. */
-    struct hn_tuned_list list;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
     struct hn_identity *identity = identity_of(4096);
     free(identity->signature);
     identity->signature = strdup("another");
@@ -134,6 +133,4 @@ TEST(what_came_last_counts_whatever_the_clock_says)
     assert_int_equal(list.count, 2);
     qsort(list.items, list.count, sizeof *list.items, hn_lookup_order);
     assert_string_equal(list.items[0].identity.signature, identity->signature);
-    hn_tuned_list_free(&list);
-    drop(store);
 }

@@ -83,7 +83,7 @@ TEST(a_family_is_no_tuned_problem)
 
 TEST(a_rule_is_a_line)
 {
-    struct hn_store_head head;
+    struct hn_store_head head ENDED_BY(hn_store_head_finish);
     const char *path = in_folder("other.db");
     struct hn_store *from = open_store(cache.path, HN_STORE_WRITE);
     struct hn_store *store = open_store(path, HN_STORE_WRITE);
@@ -98,9 +98,6 @@ TEST(a_rule_is_a_line)
     const char *line = json_string_value(json_array_get(lines, 0));
     assert_ok(hn_store_extend(store, "there", -1, &line, 1, &said));
     assert_counts(store, 5, false);
-    hn_store_head_finish(&head);
-    drop(store);
-    drop(from);
 }
 
 TEST(a_merge_takes_rules)
@@ -203,29 +200,16 @@ TEST(what_is_no_rule_is_found)
 TEST(which_problems_have_sessions_is_known)
 {
     enum { PROBLEMS = 100 };
-    struct hn_known_problems known;
-    struct hn_identity identity;
-    int64_t id;
+    struct hn_known_problems known ENDED_BY(hn_known_problems_finish);
+    struct hn_known_problems none ENDED_BY(hn_known_problems_finish);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    for (int m = 1; m <= PROBLEMS; m++) {
-        make_identity(&identity, 2 * m);
-        const struct hn_store_session session = {
-            .identity = &identity, .version = &version_1, .command = "hone tune"};
-        assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
-        hn_identity_finish(&identity);
-    }
+    for (int m = 1; m <= PROBLEMS; m++)
+        begin_at(store, &version_1, 2 * m, false, 0);
     assert_ok(hn_known_problems_read(store, "matmul", &known, &said));
-    for (int m = 2; m < 2 * PROBLEMS + 2; m++) {
-        make_identity(&identity, m);
-        assert_int_equal(hn_known_problems_may_have(&known, &identity.problem), m % 2 == 0);
-        hn_identity_finish(&identity);
-    }
-    hn_known_problems_finish(&known);
-    make_identity(&identity, 2);
-    assert_ok(hn_known_problems_read(store, "transpose", &known, &said));
-    assert_false(hn_known_problems_may_have(&known, &identity.problem));
-    hn_known_problems_finish(&known);
-    hn_identity_finish(&identity);
+    for (int m = 2; m < 2 * PROBLEMS + 2; m++)
+        assert_int_equal(hn_known_problems_may_have(&known, &identity_of(m)->problem), m % 2 == 0);
+    assert_ok(hn_known_problems_read(store, "transpose", &none, &said));
+    assert_false(hn_known_problems_may_have(&none, &identity_of(2)->problem));
 }
 
 TEST(a_known_problem_is_found_by_values_of_all_types)
@@ -241,29 +225,23 @@ TEST(a_known_problem_is_found_by_values_of_all_types)
         {"A=1e+300,B=-9007199254740993,F=true,W=row", false},
         {"A=0.1,B=-9007199254740993,F=true", false},
     };
-    struct hn_known_problems known;
-    struct hn_identity identity;
-    struct hn_bindings problem;
+    struct hn_known_problems known ENDED_BY(hn_known_problems_finish);
     int64_t id;
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
-    make_identity(&identity, 2);
-    hn_bindings_finish(&identity.problem);
-    assert_ok(hn_bindings_parse(asked[0].problem, &identity.problem, &said));
+    struct hn_identity *identity = identity_of(2);
+    hn_bindings_finish(&identity->problem);
+    assert_ok(hn_bindings_parse(asked[0].problem, &identity->problem, &said));
     const struct hn_store_session session = {
-        .identity = &identity, .version = &version_1, .command = "hone tune"};
+        .identity = identity, .version = &version_1, .command = "hone tune"};
     assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
-    hn_identity_finish(&identity);
-    make_identity(&identity, 4);
-    assert_ok(hn_store_begin(store, &session, NULL, &id, &said));
-    hn_identity_finish(&identity);
+    begin_at(store, &version_1, 4, false, 0);
     drop(store);
     run_sql(cache.path, "UPDATE session SET problem = 'no problem' WHERE problem = 'M=4'");
     store = open_store(cache.path, HN_STORE_WRITE);
     assert_ok(hn_known_problems_read(store, "matmul", &known, &said));
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish);
         assert_ok(hn_bindings_parse(asked[i].problem, &problem, &said));
         assert_int_equal(hn_known_problems_may_have(&known, &problem), asked[i].is_known);
-        hn_bindings_finish(&problem);
     }
-    hn_known_problems_finish(&known);
 }

@@ -120,10 +120,10 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
                                      .priors = plan->priors,
                                      .prior_count = plan->prior_count};
     struct hn_strategy *strategy;
-    bool *seen = calloc(hn_space_size(space), sizeof *seen);
-    bool *declined = calloc(MOST, sizeof *declined);
-    double *limits = calloc(MOST, sizeof *limits);
-    double *point_limits = calloc(hn_space_size(space), sizeof *point_limits);
+    bool *seen FREED = calloc(hn_space_size(space), sizeof *seen);
+    bool *declined FREED = calloc(MOST, sizeof *declined);
+    double *limits FREED = calloc(MOST, sizeof *limits);
+    double *point_limits FREED = calloc(hn_space_size(space), sizeof *point_limits);
     double least = least_cost(space);
     memset(run, 0, sizeof *run);
     strategy = kind->create(&search, NULL);
@@ -169,10 +169,6 @@ static void run(const struct hn_space *space, const struct plan *plan, struct ru
              limits[told]);
     run->chance = kind->chance(strategy);
     kind->destroy(strategy);
-    free(seen);
-    free(declined);
-    free(limits);
-    free(point_limits);
 }
 
 TEST(finds_the_best_of_few)
@@ -443,7 +439,7 @@ TEST(candidates_follow_an_estimate)
     enum { DRAWS = 200 };
     struct hn_space *space = make_space();
     estimate(space, "A");
-    struct hn_trail trail;
+    struct hn_trail trail ENDED_BY(hn_trail_finish);
     hn_trail_init(&trail, &(struct hn_search){.space = space, .seed = 1});
     size_t any = 0, hopeful = 0;
     for (int i = 0; i < DRAWS; i++) {
@@ -453,7 +449,6 @@ TEST(candidates_follow_an_estimate)
         sample(&trail, HOPES, choice);
         hopeful += choice[0];
     }
-    hn_trail_finish(&trail);
     assert_in_range(any, 5 * DRAWS, 8 * DRAWS); /* of 0 to 15 */
     assert_in_range(hopeful, 0, DRAWS);
 }
@@ -464,11 +459,11 @@ TEST(what_is_far_from_the_best_differs)
     enum { POINTS = 40 };
     struct hn_space *space = make_space();
     const struct hn_search search = {.space = space, .seed = 1};
-    struct hn_trail trail;
-    struct hn_surrogate surrogate;
     uint16_t choice[WIDTH];
     bool began;
     for (int sign = 1; sign >= -1; sign -= 2) {
+        struct hn_trail trail ENDED_BY(hn_trail_finish);
+        struct hn_surrogate surrogate ENDED_BY(hn_surrogate_finish);
         hn_trail_init(&trail, &search);
         hn_surrogate_init(&surrogate, &search, &trail);
         for (uint64_t i = 0; i < POINTS; i++) {
@@ -484,8 +479,6 @@ TEST(what_is_far_from_the_best_differs)
             if (surrogate.members[i] >= POINTS / 2)
                 *(surrogate.members[i] % 2 == 0 ? &near : &far) = surrogate.targets[i];
         assert_true(far > near + 0.5);
-        hn_surrogate_finish(&surrogate);
-        hn_trail_finish(&trail);
     }
 }
 

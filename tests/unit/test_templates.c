@@ -57,7 +57,7 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
 {
     struct hn_template template ENDED_BY(hn_template_finish);
     struct hn_source source ENDED_BY(hn_source_finish);
-    struct hn_image tuned, alone;
+    struct hn_image tuned ENDED_BY(hn_image_finish), alone ENDED_BY(hn_image_finish);
     ASSERT_OK(hn_template_load(config->plan->template_path, &template, NULL, &err));
     ASSERT_OK(hn_source_make(config->plan, &template, &config->problems[0], point, &source, &err));
     compile(&source, source.text, &tuned);
@@ -66,8 +66,6 @@ static void check_defaults(const struct hn_config *config, const struct hn_bindi
         check_blackwell(&source);
     assert_string_equal(tuned.code_hash, alone.code_hash);
     assert_int_equal(tuned.resources.spill_store_bytes, 0);
-    hn_image_finish(&alone);
-    hn_image_finish(&tuned);
 }
 
 static void check_reference(const struct hn_config *config, const struct hn_bindings *point)
@@ -137,7 +135,7 @@ static void check_member(const struct hn_config *config, const struct hn_device 
                          const struct hn_bindings *problem)
 {
     const struct hn_plan *plan = config->plan;
-    struct hn_launch launch, reference = {0};
+    struct hn_launch launch ENDED_BY(hn_launch_finish), reference = {0};
     struct hn_launch_step step;
     struct hn_record record ENDED_BY(hn_record_finish) = {0};
     struct hn_value *values FREED;
@@ -160,7 +158,6 @@ static void check_member(const struct hn_config *config, const struct hn_device 
             assert_true(hn_expression_integer(plan->arguments[i].count, values, &count, &err));
         assert_in_range(count, 1, INT64_MAX);
     }
-    hn_launch_finish(&launch);
 }
 
 /* The ends of all ranges together, and one of each alone. */

@@ -41,7 +41,7 @@ TEST(a_texture_that_the_device_refuses_is_named)
 TEST(pitches_are_values_of_expressions)
 {
     const struct hn_plan *plan = field.config->plan;
-    struct hn_bindings problem, point;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish), point ENDED_BY(hn_bindings_finish);
     struct hn_value *values FREED = NULL;
     int64_t pitch = 0;
     assert_int_equal(plan->pitch_count, 3);
@@ -56,22 +56,18 @@ TEST(pitches_are_values_of_expressions)
     }
     assert_null(hn_plan_parameter_used(plan, plan->arguments[8].value));
     assert_string_equal(hn_plan_parameter_used(plan, plan->arguments[9].value), "PAD");
-    hn_bindings_finish(&point);
-    hn_bindings_finish(&problem);
 }
 
 TEST(a_pitch_is_at_least_a_row)
 {
     const struct hn_plan *plan = field.config->plan;
-    struct hn_bindings problem, point;
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish), point ENDED_BY(hn_bindings_finish);
     struct hn_value *values = NULL;
     hn_bindings_parse("HEIGHT=30,WIDTH=100", &problem, NULL);
     hn_bindings_parse("FAULT=0,PAD=-1,PATH=global", &point, NULL);
     assert_error(hn_plan_values(plan, &problem, &point, &values, &said), HN_EVALUE,
                  "argument 'rows' has a pitch of 99 bytes; expected a multiple "
                  "of 1, at least the 100 of a row");
-    hn_bindings_finish(&point);
-    hn_bindings_finish(&problem);
 }
 
 TEST(what_a_texture_can_read)
