@@ -2,6 +2,8 @@
 #ifndef HONE_TESTS_SHARED_CACHE_H
 #define HONE_TESTS_SHARED_CACHE_H
 
+#include <pthread.h>
+
 #include "library_fixture.h"
 
 /* What launches of `scale` share: a context, a cache, and N numbers. */
@@ -43,6 +45,20 @@ static inline enum hone_status launch(struct hone_kernel *kernel, CUdeviceptr x,
 {
     const struct hone_argument arguments[] = {hone_buffer("x", x), hone_buffer("y", y)};
     return hone_launch(kernel, NULL, arguments, 2, NULL);
+}
+
+/* Several threads at once, all of which end well: with the context. */
+static inline void in_threads(void *(*work)(void *), void *context)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, context), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert_ptr_equal(result, context);
+    }
 }
 
 #endif

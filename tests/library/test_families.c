@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
-
 #include "family_fixture.h"
 
 #include "base/run.h"
@@ -375,15 +373,7 @@ static void *ask_for_sizes(void *pointer)
 
 TEST(threads_ask_for_thousands_of_sizes)
 {
-    enum { THREADS = 3 };
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_for_sizes, *state), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result = NULL;
-        pthread_join(threads[i], &result);
-        assert_ptr_equal(result, *state);
-    }
+    in_threads(ask_for_sizes, *state);
 }
 
 /* What a cache has of those is of another device now. */

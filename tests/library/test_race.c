@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
 #include <unistd.h>
 
 #include "family_fixture.h"
@@ -368,20 +367,6 @@ static void *launch_often(void *pointer)
                cuMemcpyDtoH(host, y, sizeof host) == CUDA_SUCCESS && host[N - 1] == 2.5f * 3;
     cuMemFree(y);
     return good ? shared : NULL;
-}
-
-/* Several threads at once, all of which end well. */
-static void in_threads(void *(*launch_them)(void *), void *context)
-{
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, launch_them, context), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result = NULL;
-        pthread_join(threads[i], &result);
-        assert_ptr_equal(result, context);
-    }
 }
 
 TEST(threads_launch_what_is_raced)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
 #include <sys/stat.h>
 
 #include "shared_cache.h"
@@ -32,15 +31,7 @@ static void *work(void *pointer)
 
 TEST(threads_may_get_and_launch_at_once)
 {
-    enum { THREADS = 4 };
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, work, *state), 0);
-    for (int i = 0; i < THREADS; i++) {
-        void *result = NULL;
-        pthread_join(threads[i], &result);
-        assert_ptr_equal(result, *state);
-    }
+    in_threads(work, *state);
 }
 
 TEST(threads_have_scratch_of_their_own_in_their_streams)

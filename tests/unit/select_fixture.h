@@ -5,10 +5,10 @@
 #include "base/file.h"
 #include "cache/store/lookup.h"
 #include "runtime/plan/launch.h"
+#include "tests/unit/config_fixture.h"
 #include "tests/unit/plan_fixture.h"
 #include "tests/unit/rule_fixture.h"
 #include "tests/unit/store_fixture.h"
-#include "tuner/config/config.h"
 #include "tuner/export/export.h"
 
 /* A cache of drawn results, and who says of a point whether it can be used: what the library and

@@ -175,10 +175,8 @@ static inline void assert_refused(const char *path, enum hn_store_mode mode,
                                   enum hn_status expected, const char *part)
 {
     struct hn_store *store;
-    assert_int_equal(hn_store_open(path, mode, &store, &said), expected);
+    assert_mentions(hn_store_open(path, mode, &store, &said), expected, part);
     assert_null(store);
-    if (strstr(said.message, part) == NULL)
-        fail_msg("'%s' does not say '%s'", said.message, part);
 }
 
 /* For an UPDATE of records: their checksums anew. */

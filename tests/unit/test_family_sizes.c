@@ -4,15 +4,7 @@
 #include "tuner/family/learn.h"
 
 #include "bindings_fixture.h"
-#include "tuner/config/config.h"
-
-static struct hn_config *load(const char *path)
-{
-    struct hn_config *config = NULL;
-    assert_int_equal(chdir(HONE_TEST_DATA), 0);
-    assert_ok(hn_config_load(path, NULL, &config, NULL));
-    return keep(config, hn_config_destroy);
-}
+#include "config_fixture.h"
 
 static struct hn_bindings next(const struct hn_config *config, uint64_t seed, uint64_t *at)
 {
@@ -31,7 +23,7 @@ static int64_t size_of(const struct hn_bindings *problem, const char *name)
 TEST(every_other_size_is_rounded)
 {
     enum { SIZES = 400 };
-    struct hn_config *config = load("family/tiles.yaml");
+    struct hn_config *config = load(HONE_TEST_DATA "/family/tiles.yaml");
     uint64_t at = 0;
     int odd[2] = {0, 0};
     for (int i = 0; i < SIZES; i++) {
@@ -50,7 +42,7 @@ TEST(every_other_size_is_rounded)
 /* N has to be a multiple of 8, and of K only those of 10 are there: 16 divides few of them. */
 TEST(what_rounding_would_take_out_of_the_family_stays)
 {
-    struct hn_config *config = load("config/good/family.yaml");
+    struct hn_config *config = load(HONE_TEST_DATA "/config/good/family.yaml");
     uint64_t at = 0;
     for (int i = 0; i < 200; i++) {
         struct hn_bindings problem ENDED_BY(hn_bindings_finish) = next(config, 3, &at);
@@ -61,7 +53,7 @@ TEST(what_rounding_would_take_out_of_the_family_stays)
 /* Of numbers that are drawn few large ones are powers of two. */
 TEST(what_only_round_numbers_meet_is_met_at_all_sizes)
 {
-    struct hn_config *config = load("family/powers.yaml");
+    struct hn_config *config = load(HONE_TEST_DATA "/family/powers.yaml");
     uint64_t at = 0;
     int64_t powers = 0;
     int odd = 0;
@@ -95,7 +87,7 @@ TEST(lists_that_may_be_choices_are_no_sizes)
 
 TEST(a_seed_gives_a_sequence)
 {
-    struct hn_config *config = load("family/tiles.yaml");
+    struct hn_config *config = load(HONE_TEST_DATA "/family/tiles.yaml");
     uint64_t at[3] = {0, 0, 0};
     static const uint64_t seeds[3] = {1, 1, 2};
     int same = 0;

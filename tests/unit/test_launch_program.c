@@ -2,8 +2,7 @@
 #include "runtime/plan/launch.h"
 
 #include "tests/unit/bindings_fixture.h"
-#include "tests/unit/unit.h"
-#include "tuner/config/config.h"
+#include "tests/unit/config_fixture.h"
 
 /* A program's launches are those that are made for each problem on its own. */
 
@@ -146,9 +145,8 @@ static int try_sizes(const struct hn_plan *plan, const struct hn_bindings *point
 
 TEST(launches_are_those_that_are_made_one_by_one)
 {
-    struct hn_config *config;
+    struct hn_config *config = load(HONE_TEST_DATA "/select/select.yaml");
     int programs = 0, valid = 0;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
     for (int i = 0; i < POINTS; i++) {
         struct family family = draw_family();
         int own = try_sizes(config->plan, draw_point(), &family);
@@ -157,7 +155,6 @@ TEST(launches_are_those_that_are_made_one_by_one)
     }
     print_message("%d programs, %d valid launches\n", programs, valid);
     assert_true(programs > 10 && valid > 500 && valid < programs * SIZES);
-    hn_config_destroy(config);
 }
 
 #define BGEMM "ALPHA=1.0,BETA=0.0,BIAS=none,OUT=half,SM_COUNT=132,TRANS_B=t,TYPE=half,"
@@ -177,14 +174,12 @@ TEST(shipped_kernels_are_programs)
         {"reduce", "SIZE=1,SM_COUNT=132", "SIZE=1073741824,SM_COUNT=132", "SIZE=9,SM_COUNT=132"},
     };
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        struct hn_config *config;
         char path[512];
         snprintf(path, sizeof path, "%s/configs/%s.yaml", HONE_SOURCE_DIR, kernels[i][0]);
-        assert_ok(hn_config_load(path, NULL, &config, &said));
+        struct hn_config *config = load(path);
         struct family family = {parsed(kernels[i][1]), parsed(kernels[i][2]),
                                 parsed(kernels[i][3])};
         if (try_sizes(config->plan, hn_plan_default(config->plan, family.one), &family) < SIZES / 2)
             fail_msg("%s: no program, or hardly a launch is valid", kernels[i][0]);
-        hn_config_destroy(config);
     }
 }

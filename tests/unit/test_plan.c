@@ -145,14 +145,7 @@ TEST(words_and_frozen_values_are_constants)
 /* Replaces `from` in the small plan by `to`. */
 static json_t *changed(const char *from, const char *to)
 {
-    const char *at = strstr(small, from);
-    if (at == NULL)
-        fail_msg("'%s' is not in the plan", from);
-    struct hn_text text ENDED_BY(hn_text_finish) = {0};
-    hn_text_append_bytes(&text, small, (size_t)(at - small));
-    hn_text_append(&text, to);
-    hn_text_append(&text, at + strlen(from));
-    return parse(text.data);
+    return parse(replaced(small, from, to));
 }
 
 static void assert_hashes(const char *from, const char *to, bool same_plan, bool same_options)

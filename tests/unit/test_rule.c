@@ -101,8 +101,6 @@ TEST(a_program_finds_the_same_leaf)
     assert_true(inside > 18000 && inside < 20000);
 }
 
-static char *replace(const char *text, const char *part, const char *with);
-
 static const char with_costs[] =
     "'cost': '100 / BLOCK + M * N * BLOCK / 100000 * (2 if ORDER == column else 1)',"
     " 'corrections': [0, 0, 0, 5, -0.5, 0, 0, 5, -0.1, 0, 0, 5], 'predicted'";
@@ -116,8 +114,7 @@ TEST(what_costs_least_is_taken_of_what_can_be_used)
         {"M=0,N=16,ORDER=row", 0, 2, false},
     };
     struct hn_rule rule ENDED_BY(hn_rule_finish);
-    char *text FREED = replace(rule_text, "'predicted'", with_costs);
-    read_rule(text, &rule);
+    read_rule(replaced(rule_text, "'predicted'", with_costs), &rule);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
     struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
@@ -154,9 +151,8 @@ TEST(what_the_leaf_names_is_compared)
         {"M=4096,N=1024,ORDER=row", 0, 0, true},
     };
     struct hn_rule rule ENDED_BY(hn_rule_finish);
-    char *costs FREED = replace(rule_text, "'predicted'", with_costs);
-    char *text FREED = replace(costs, "'sure': false}", "'sure': false, 'among': [1, 2]}");
-    read_rule(text, &rule);
+    const char *costs = replaced(rule_text, "'predicted'", with_costs);
+    read_rule(replaced(costs, "'sure': false}", "'sure': false, 'among': [1, 2]}"), &rule);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
     struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
@@ -185,9 +181,8 @@ TEST(costs_that_are_none_are_refused)
     };
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
         struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
-        char *whole FREED = replace(rule_text, "'predicted'", with_costs);
-        char *text FREED = replace(whole, costs[i].part, costs[i].with);
-        json_auto_t *json = parse_quoted(text);
+        const char *whole = replaced(rule_text, "'predicted'", with_costs);
+        json_auto_t *json = parse_quoted(replaced(whole, costs[i].part, costs[i].with));
         assert_error(rule_from_json(json, &rule, &said), HN_EFORMAT, costs[i].message);
     }
 }
@@ -303,23 +298,11 @@ static const struct broken broken[] = {
     {"'goal': 'mean'", "'goal': 'best'", "rule: 'goal' is not one of mean, worst"},
 };
 
-static char *replace(const char *text, const char *part, const char *with)
-{
-    const char *place = strstr(text, part);
-    size_t size = strlen(text) + strlen(with) + 1;
-    char *made = malloc(size);
-    assert_non_null(place);
-    assert_non_null(made);
-    snprintf(made, size, "%.*s%s%s", (int)(place - text), text, with, place + strlen(part));
-    return made;
-}
-
 TEST(what_is_no_rule_is_refused)
 {
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
-        char *text FREED = replace(rule_text, broken[i].part, broken[i].with);
-        json_auto_t *json = parse_quoted(text);
+        json_auto_t *json = parse_quoted(replaced(rule_text, broken[i].part, broken[i].with));
         assert_error(rule_from_json(json, &rule, &said), HN_EFORMAT, broken[i].message);
     }
 }

@@ -116,8 +116,7 @@ static void count_grades(const char *answers, int *grades)
 
 TEST(test_one_answer)
 {
-    struct hn_config *config;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
+    struct hn_config *config = load(HONE_TEST_DATA "/select/select.yaml");
     struct judge judge = {.plan = config->plan};
     fill(cache.path, &judge);
 
@@ -156,5 +155,4 @@ TEST(test_one_answer)
         assert_true(grades[grade] > QUESTIONS / 100);
     hn_text_finish(&questions);
     hn_text_finish(&answers.text);
-    hn_config_destroy(config);
 }

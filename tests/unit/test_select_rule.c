@@ -270,8 +270,7 @@ static void write_header(struct hn_export *export)
 
 TEST(test_rules)
 {
-    struct hn_config *config;
-    assert_ok(hn_config_load(HONE_TEST_DATA "/select/select.yaml", NULL, &config, &said));
+    struct hn_config *config = load(HONE_TEST_DATA "/select/select.yaml");
     struct judge judge = {.plan = config->plan};
     fill(cache.path, &judge);
     judge_on(&judge, &devices[0]);
@@ -310,5 +309,4 @@ TEST(test_rules)
         shell(command);
         hn_text_finish(&text);
     }
-    hn_config_destroy(config);
 }

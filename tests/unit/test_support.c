@@ -3,8 +3,8 @@
 
 #include "runtime/bench/bench.h"
 #include "runtime/bench/support.h"
+#include "tests/unit/config_fixture.h"
 #include "tests/unit/nvrtc_fixture.h"
-#include "tuner/config/config.h"
 
 static unsigned bits_of(const char *option, const char *name)
 {
@@ -39,12 +39,8 @@ TEST(all_that_a_plan_uses_is_compiled)
 {
     glob_t found;
     assert_int_equal(glob(HONE_SOURCE_DIR "/configs/*.yaml", 0, NULL, &found), 0);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        struct hn_config *config;
-        assert_ok(hn_config_load(found.gl_pathv[i], NULL, &config, &said));
-        check_plan(config->plan);
-        hn_config_destroy(config);
-    }
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check_plan(load(found.gl_pathv[i])->plan);
     assert_true(found.gl_pathc > 0);
     globfree(&found);
 }

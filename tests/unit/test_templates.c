@@ -4,6 +4,7 @@
  * compiles. A family's problems can all be had at the default point. */
 #include <glob.h>
 
+#include "config_fixture.h"
 #include "nvrtc_fixture.h"
 #include "runtime/compile/source.h"
 #include "runtime/plan/launch.h"
@@ -110,10 +111,9 @@ TEST(configs_and_templates_agree)
 {
     assert_true(configs.gl_pathc >= 3);
     for (size_t i = 0; i < configs.gl_pathc; i++) {
-        struct hn_config *config;
+        struct hn_config *config = load(configs.gl_pathv[i]);
         struct hn_space *space;
         struct hn_bindings point ENDED_BY(hn_bindings_finish);
-        ASSERT_OK(hn_config_load(configs.gl_pathv[i], NULL, &config, &err));
         ASSERT_OK(hn_config_check_sources(config, &err));
         check_names(config);
         assert_true(config->ladder_count > 0);
@@ -126,7 +126,6 @@ TEST(configs_and_templates_agree)
                 fail_msg("%s: step %zu of the ladder is valid for no problem", configs.gl_pathv[i],
                          step + 1);
         hn_space_destroy(space);
-        hn_config_destroy(config);
     }
 }
 
@@ -185,9 +184,8 @@ TEST(defaults_serve_all_of_a_family)
     size_t families = 0;
     ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
     for (size_t i = 0; i < configs.gl_pathc; i++) {
-        struct hn_config *config;
+        struct hn_config *config = load(configs.gl_pathv[i]);
         uint64_t at = 0;
-        ASSERT_OK(hn_config_load(configs.gl_pathv[i], NULL, &config, &err));
         for (int n = 0; config->family != NULL && n < 1000; n++) {
             const struct hn_bindings none = {0};
             struct hn_bindings problem ENDED_BY(hn_bindings_finish) =
@@ -198,7 +196,6 @@ TEST(defaults_serve_all_of_a_family)
         if (config->family != NULL)
             check_ends(config, &device);
         families += config->family != NULL;
-        hn_config_destroy(config);
     }
     assert_true(families >= 10);
 }
@@ -207,11 +204,8 @@ TEST(defaults_serve_all_of_a_family)
 TEST(tall_products_have_a_default)
 {
     struct hn_device device;
-    struct hn_config *config;
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     ASSERT_OK(hn_device_for_architecture("sm_90", &device, &err));
-    ASSERT_OK(hn_config_load(HONE_SOURCE_DIR "/configs/sgemm.yaml", NULL, &config, &err));
     ASSERT_OK(hn_bindings_parse("K=4,M=4000000,N=40", &problem, &err));
-    check_member(config, &device, &problem);
-    hn_config_destroy(config);
+    check_member(load(HONE_SOURCE_DIR "/configs/sgemm.yaml"), &device, &problem);
 }

@@ -136,6 +136,16 @@ const char *own_folder(void)
     return keep(folder, remove_folder);
 }
 
+char *replaced(const char *text, const char *part, const char *with)
+{
+    const char *place = strstr(text, part);
+    char *made = keep(malloc(strlen(text) + strlen(with) + 1), free);
+    if (place == NULL)
+        fail_msg("'%s' is not in '%s'", part, text);
+    sprintf(made, "%.*s%s%s", (int)(place - text), text, with, place + strlen(part));
+    return made;
+}
+
 char *next_text(const char **list)
 {
     if (*list == NULL)

@@ -60,6 +60,9 @@ void assert_ok(enum hn_status status);
 void assert_error(enum hn_status status, enum hn_status expected, const char *message);
 void assert_mentions(enum hn_status status, enum hn_status expected, const char *part);
 
+/* The text with the first such part, which it has, replaced: kept. */
+char *replaced(const char *text, const char *part, const char *with);
+
 /* The next of a list of texts, which "; " separates: kept, NULL behind the last one. */
 char *next_text(const char **list);
 
