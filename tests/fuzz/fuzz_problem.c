@@ -39,17 +39,14 @@ static void check_config(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *kernel;
+    char *kernel HN_FREED = NULL, *text HN_FREED = NULL;
     struct hn_error err = {0};
-    json_t *root;
+    json_auto_t *root = NULL;
     if (!fuzz_fine(
             hn_import_load(fuzz_write_file("problem.json", data, size), &root, &kernel, &err),
             &err))
         return 0;
-    char *text = hn_import_write(root, kernel, "problem.json", "../problems/");
+    text = hn_import_write(root, kernel, "problem.json", "../problems/");
     check_config(text);
-    free(text);
-    free(kernel);
-    json_decref(root);
     return 0;
 }

@@ -14,11 +14,11 @@ enum { SOURCE_MOST = 16 << 20 };
 static const char range_mark[] = "%RANGE%";
 
 struct init {
-    const char *path;
-    char *output;   /* "-": standard output */
-    char *template; /* as a file in the output's folder names the source */
+    const char *path, *output; /* output: "-": standard output */
+    char *template;            /* as a file in the output's folder names the source */
     const struct hn_options *options;
     const struct hn_capture *capture; /* NULL: there is none */
+    struct hn_blocks memory;
 };
 
 /* NULL, with why, where none or several could be meant. */
@@ -83,13 +83,13 @@ static void write_config(const struct init *init, char *text, struct hn_error *e
 /* Names the output, after the kernel, and the template. */
 static void name_files(struct init *init, const char *kernel, struct hn_error *err)
 {
-    if (init->output == NULL &&
-        asprintf(&init->output, "%.*s%s.yaml", (int)(basename(init->path) - init->path), init->path,
-                 kernel) < 0)
-        init->output = hn_needed(NULL);
-    struct hn_text text = {0}, within = {0};
+    if (init->output == NULL)
+        init->output = hn_need_format(&init->memory, "%.*s%s.yaml",
+                                      (int)(basename(init->path) - init->path), init->path, kernel);
+    struct hn_text text = {0}, within HN_ENDED_BY(hn_text_finish) = {0};
     hn_text_printf(&within, "%.*s.", (int)(basename(init->output) - init->output), init->output);
-    char *source = realpath(init->path, NULL), *folder = realpath(hn_needed(within.data), NULL);
+    char *source HN_FREED = realpath(init->path, NULL);
+    char *folder HN_FREED = realpath(hn_needed(within.data), NULL);
     if (source == NULL || folder == NULL) {
         hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
                 strerror(errno));
@@ -103,24 +103,19 @@ static void name_files(struct init *init, const char *kernel, struct hn_error *e
             hn_text_append(&text, within.data[i] == '/' ? "../" : "");
         hn_text_append(&text, source + common);
     }
-    init->template = hn_needed(hn_text_take(&text));
-    hn_text_finish(&within);
-    free(source);
-    free(folder);
+    init->template = hn_need_kept(&init->memory, hn_text_take(&text));
 }
 
 /* A config from what another tuner was told. */
 static void import_problem(struct init *init, struct hn_error *err)
 {
-    json_t *root;
-    char *kernel;
+    json_auto_t *root = NULL;
+    char *kernel HN_FREED = NULL;
     if (hn_import_load(init->path, &root, &kernel, err) != HN_OK)
         return;
     name_files(init, kernel, err);
     *basename(init->template) = '\0';
     write_config(init, hn_import_write(root, kernel, init->path, init->template), err);
-    free(kernel);
-    json_decref(root);
 }
 
 /* The lines `// %RANGE% NAME alias first:last:step` of a benchmark of CUB say what is tuned of the
@@ -171,7 +166,7 @@ static void draft_source(struct init *init, struct hn_error *err)
 static void run(struct hn_given *given, struct hn_error *err)
 {
     const struct hn_options *options = given->options;
-    char *text = NULL;
+    char *text HN_FREED = NULL;
     struct hn_error ignored;
     bool problem = hn_ends_in(given->path, (const char *const[]){".json", NULL});
     if (problem && (options->entry != NULL || options->capture != NULL))
@@ -182,14 +177,12 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_capture_open(options->capture, &given->capture, err);
     else if (options->entry == NULL)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
-    struct init init = {given->path, hn_need_copy(options->output), NULL, options, given->capture};
+    struct init init = {given->path, options->output, NULL, options, given->capture, {NULL}};
     if (text != NULL && strstr(text, range_mark) != NULL)
         draft_program(&init, text, err);
     else if (!hn_failed(err))
         (problem ? import_problem : draft_source)(&init, err);
-    free(text);
-    free(init.output);
-    free(init.template);
+    hn_blocks_finish(&init.memory);
 }
 
 const struct hn_command hn_command_init = {

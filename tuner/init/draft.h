@@ -84,8 +84,8 @@ void hn_draft_make(struct hn_draft *draft);
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 /* Its unit, too. */
 void hn_draft_finish(struct hn_draft *draft);
-/* A tuning problem in JSON, T1 or CAFF; json_decref it. kernel: as config and file are called, "convolution"; free it.
- * HN_ERUN: cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
+/* A tuning problem in JSON, T1 or CAFF. kernel: as config and file are called, "convolution". Both NULL before, both to be freed
+ * all the same. HN_ERUN: cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
 /* The config of that kernel from the file at `path`, where what it cannot say in Hone's terms is marked TODO; free it.
  * prefix: how to get to the file's folder from the config's, "" or "../problems/". Looks for the kernel's source, which

@@ -81,7 +81,7 @@ static void take_buffer(const struct hn_draft *draft, const struct hn_capture_pa
     }
     const uint64_t bytes = (uint64_t)(count * size);
     bool is_output = argument->role == HN_DRAFT_OUTPUT && argument->todo == NULL;
-    char *was = hn_capture_contents(draft->capture, before, err), *is = NULL;
+    char *was HN_FREED = hn_capture_contents(draft->capture, before, err), *is HN_FREED = NULL;
     argument->todo = NULL;
     if (argument->role != HN_DRAFT_INPUT && after != NULL && after->bytes == before->bytes) {
         is = hn_capture_contents(draft->capture, after, err);
@@ -96,8 +96,6 @@ static void take_buffer(const struct hn_draft *draft, const struct hn_capture_pa
     }
     if (argument->role != HN_DRAFT_OUTPUT)
         argument->file = write_file(draft, argument->name, "", was, bytes, err);
-    free(was);
-    free(is);
 }
 
 /* What the kernel has at a place. */

@@ -15,15 +15,12 @@ static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
 
 struct import {
-    const json_t *space, *kernel; /* ConfigurationSpace, KernelSpecification */
-    const json_t *arguments;      /* of the kernel */
-    const char *prefix;           /* hn_import_write */
-    int lists;                    /* of one text */
-    struct hn_unit unit;          /* empty: there is no source, or none that could be read */
-    struct hn_draft draft;
+    const json_t *kernel; /* KernelSpecification */
+    const char *prefix;   /* hn_import_write */
+    int lists;            /* of one text */
+    struct hn_draft
+        *draft; /* its unit is empty where there is no source, or none that could be read */
 };
-
-#define FORMAT(import, ...) hn_need_format(&(import)->unit.memory, __VA_ARGS__)
 
 /* Values as other tuners list them. These are sticky (base/error.h). */
 
@@ -57,7 +54,7 @@ static void add_value(struct import *import, struct hn_draft_name *list, struct 
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
     if (!hn_failed(err))
-        *HN_GROW(&import->unit, list->values) = value;
+        *HN_GROW(import->draft->unit, list->values) = value;
 }
 
 static void read_list(struct import *import, char *text, struct hn_draft_name *list,
@@ -68,7 +65,7 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
                       struct hn_error *err)
 {
     struct hn_draft_name over = {.name = NULL};
-    struct hn_draft scope = {.unit = &import->unit, .names = {.items = &over}};
+    struct hn_draft scope = {.unit = import->draft->unit, .names = {.items = &over}};
     struct hn_value value, holds = hn_boolean(true);
     char *element = take(&text, " for ");
     if (text != NULL) {
@@ -123,7 +120,7 @@ static void read_list(struct import *import, char *text, struct hn_draft_name *l
                       term[length - 1] == (term[open] == '(' ? ')' : ']') &&
                       import->lists++ < MOST_LISTS;
         if (listed) {
-            item = hn_need_kept(&import->unit.memory,
+            item = hn_need_kept(&import->draft->unit->memory,
                                 hn_needed(strndup(term + open + 1, length - open - 2)));
             if (copy)
                 read_list(import, item, list, err);
@@ -158,12 +155,11 @@ static bool has(const json_t *object, const char *key, const char *word)
 enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err)
 {
     json_error_t place;
-    char *text;
+    char *text HN_FREED = NULL;
     size_t size;
     if (hn_file_read(path, MOST_BYTES, &text, &size, err) != HN_OK)
         return err->status;
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
-    free(text);
     if (*root == NULL)
         return hn_fail(err, HN_EFORMAT, "%s:%d:%d: %s", path, place.line, place.column, place.text);
     const json_t *parameters =
@@ -179,13 +175,12 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
         *kernel = hn_needed(word ? strndup(last, (size_t)(end - last)) : strdup("kernel"));
         return HN_OK;
     }
-    hn_fail(err, HN_EFORMAT,
-            "%s: found %s without %s; expected a T1 or CAFF problem (results: `hone cache import`)",
-            path, hn_json_type_name(*root),
-            json_is_object(specified) ? "TuningParameters in ConfigurationSpace"
-                                      : "KernelSpecification");
-    json_decref(*root);
-    return err->status;
+    return hn_fail(
+        err, HN_EFORMAT,
+        "%s: found %s without %s; expected a T1 or CAFF problem (results: `hone cache import`)",
+        path, hn_json_type_name(*root),
+        json_is_object(specified) ? "TuningParameters in ConfigurationSpace"
+                                  : "KernelSpecification");
 }
 
 /* The source: in the file's folder or the one above it. Where it cannot be read, nothing is known
@@ -198,19 +193,19 @@ static void read_source(struct import *import)
     const char *language = text_of(import->kernel, "Language");
     const char *name = text_of(import->kernel, "KernelName");
     bool relative = file[0] != '/', found = false;
-    struct hn_draft *draft = &import->draft;
+    struct hn_draft *draft = import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
         int folder = (int)(basename(draft->origin) - draft->origin);
-        const char *path = FORMAT(import, "%.*s%s%s", folder, draft->origin, places[i], file);
+        const char *path = HN_DRAFT_TEXT(draft, "%.*s%s%s", folder, draft->origin, places[i], file);
         found = access(path, R_OK) == 0;
         at = found ? places[i] : "";
-        if (found && hn_unit_read(path, &import->unit, &why) != HN_OK)
+        if (found && hn_unit_read(path, draft->unit, &why) != HN_OK)
             HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
     }
-    draft->template = FORMAT(import, "%s%s%s", relative ? import->prefix : "", at, file);
+    draft->template = HN_DRAFT_TEXT(draft, "%s%s%s", relative ? import->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
-    HN_EACH(kernel, import->unit.kernels)
+    HN_EACH(kernel, draft->unit->kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
             draft->kernel = kernel;
     if (found && !hn_failed(&why))
@@ -239,7 +234,8 @@ static void read_values(struct import *import, const json_t *values,
             add_value(import, parameter, value, err);
     }
     if (json_is_string(values)) {
-        char *text = hn_need_kept(&import->unit.memory, hn_need_copy(json_string_value(values)));
+        char *text =
+            hn_need_kept(&import->draft->unit->memory, hn_need_copy(json_string_value(values)));
         for (char *c = text; *c != '\0'; c++)
             *c = hn_is_space(*c) ? ' ' : *c;
         import->lists = 0;
@@ -264,7 +260,7 @@ static void add_parameter(struct import *import, const json_t *json)
     const char *name = text_of(json, "Name"), *values = text_of(json, "Values");
     const char *given = text_of(json, "Default");
     struct hn_draft_name parameter = {.name = name, .own = name};
-    struct hn_draft *draft = &import->draft;
+    struct hn_draft *draft = import->draft;
     struct hn_error err = {.status = HN_OK};
     struct hn_value preset = hn_word(""); /* none of them */
     hn_value_from_json(json_object_get(json, "Default"), &preset, NULL);
@@ -289,17 +285,16 @@ static void add_parameter(struct import *import, const json_t *json)
 }
 
 /* What the file's defaults lack or break first is written before them. */
-static void add_conditions(struct import *import)
+static void add_conditions(struct hn_draft *draft, const json_t *conditions)
 {
     const json_t *json;
-    struct hn_draft *draft = &import->draft;
     struct hn_value holds;
     struct hn_error why = {"found no text", HN_OK};
     const char *flaw = NULL;
     size_t i;
     HN_EACH(each, draft->names)
         flaw = flaw != NULL || each->has_preset ? flaw : each->name;
-    json_array_foreach(json_object_get(import->space, "Conditions"), i, json)
+    json_array_foreach(conditions, i, json)
     {
         const char *condition = text_of(json, "Expression");
         if (!hn_draft_holds(draft, condition, HN_OF_ALL, NULL, &why)) {
@@ -328,18 +323,18 @@ static void add_size(struct hn_draft *draft, const char *name, const json_t *num
 /* Arguments. */
 
 /* A text, or a number as text. NULL: it is neither. */
-static const char *number_of(struct import *import, const json_t *json)
+static const char *number_of(const struct hn_draft *draft, const json_t *json)
 {
     struct hn_text text = {0};
     struct hn_value value;
     if (!json_is_number(json) || hn_value_from_json(json, &value, NULL) != HN_OK)
         return json_string_value(json);
     hn_value_append(&text, &value);
-    return hn_need_kept(&import->unit.memory, hn_text_take(&text));
+    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
 /* The type of an element: "int32", "double4"; NULL: no config's. */
-static const char *type_of(struct import *import, const json_t *argument)
+static const char *type_of(const struct hn_draft *draft, const json_t *argument)
 {
     const char *given = text_of(argument, "Type");
     char name[24], type[HN_TYPE_SIZE] = "";
@@ -347,20 +342,19 @@ static const char *type_of(struct import *import, const json_t *argument)
     for (char *c = name; *c != '\0'; c++)
         *c = hn_lower(*c);
     bool known = hn_type_of_c(name, type) || hn_type_of_c(strcat(name, "_t"), type);
-    return known ? FORMAT(import, "%s", type) : NULL;
+    return known ? HN_DRAFT_TEXT(draft, "%s", type) : NULL;
 }
 
 /* A number of elements, an expression of the problem, in which "ProblemSize[1]" may stand; NULL
  * where the file has none. */
-static const char *count_of(struct import *import, const json_t *argument)
+static const char *count_of(const struct hn_draft *draft, const json_t *argument)
 {
-    const char *count = number_of(import, json_object_get(argument, "Size"));
-    struct hn_draft *draft = &import->draft;
+    const char *count = number_of(draft, json_object_get(argument, "Size"));
     if (count == NULL || strlen(count) > 400)
         return NULL;
     for (int axis = 0; axis < 3; axis++)
         if (hn_draft_find(draft, problem_names[axis]) != NULL)
-            count = hn_draft_replace(draft, count, FORMAT(import, "ProblemSize[%d]", axis),
+            count = hn_draft_replace(draft, count, HN_DRAFT_TEXT(draft, "ProblemSize[%d]", axis),
                                      problem_names[axis]);
     return hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
 }
@@ -368,70 +362,73 @@ static const char *count_of(struct import *import, const json_t *argument)
 /* Sets it; returns whether the file says it. */
 static bool set_fill(struct import *import, const json_t *json, struct hn_draft_argument *argument)
 {
+    struct hn_draft *draft = import->draft;
     const char *source = text_of(json, "DataSource");
-    const char *value = number_of(import, json_object_get(json, "FillValue"));
+    const char *value = number_of(draft, json_object_get(json, "FillValue"));
     bool random = has(json, "FillType", "Random"), constant = has(json, "FillType", "Constant");
-    if (hn_draft_holds(&import->draft, value, HN_OF_SIZES, NULL, NULL))
-        argument->fill = random     ? FORMAT(import, "uniform(0, %s)", value)
-                         : constant ? FORMAT(import, "constant(%s)", value)
+    if (hn_draft_holds(draft, value, HN_OF_SIZES, NULL, NULL))
+        argument->fill = random     ? HN_DRAFT_TEXT(draft, "uniform(0, %s)", value)
+                         : constant ? HN_DRAFT_TEXT(draft, "constant(%s)", value)
                                     : NULL;
     if (source != NULL && has(json, "FillType", "BinaryRaw"))
-        argument->file = FORMAT(import, "%s%s", source[0] == '/' ? "" : import->prefix, source);
+        argument->file =
+            HN_DRAFT_TEXT(draft, "%s%s", source[0] == '/' ? "" : import->prefix, source);
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
 /* What the file does not say so that it is known; the last question is the one that is left. */
-static void ask(struct import *import, const json_t *json, bool known, const char *question,
+static void ask(struct hn_draft *draft, const json_t *json, bool known, const char *question,
                 const char *key, struct hn_draft_argument *argument)
 {
-    const char *said = number_of(import, json_object_get(json, key));
+    const char *said = number_of(draft, json_object_get(json, key));
     if (!known)
         argument->todo =
-            HN_DRAFT_LINE(&import->draft, "%s%s%s", question,
-                          said != NULL ? " The file says: " : "", said != NULL ? said : "");
+            HN_DRAFT_LINE(draft, "%s%s%s", question, said != NULL ? " The file says: " : "",
+                          said != NULL ? said : "");
 }
 
 /* An argument, a variable of the source that is a copy of it, or such a variable alone. */
 static void add_argument(struct import *import, const json_t *json)
 {
-    struct hn_draft *draft = &import->draft;
+    struct hn_draft *draft = import->draft;
     const char *name = text_of(json, "Name"), *said;
     bool scalar = has(json, "MemoryType", "Scalar"), symbol = has(json, "MemoryType", "Symbol");
-    struct hn_draft_argument argument = {.name = name, .type = type_of(import, json)};
+    struct hn_draft_argument argument = {.name = name, .type = type_of(draft, json)};
     bool typed = argument.type != NULL;
     bool writes = has(json, "AccessType", "WriteOnly"), both = has(json, "AccessType", "ReadWrite");
     /* The file's name, or none that means anything: also where a variable of the source has it. */
     bool word = name != NULL && hn_text_is_word(name), constant = has(json, "MemType", "Constant");
     /* Of more arguments than the kernel has, those in constant memory are none of it. */
     symbol |= constant && !scalar && draft->kernel != NULL &&
-              draft->kernel->arguments.count < json_array_size(import->arguments);
+              draft->kernel->arguments.count <
+                  json_array_size(json_object_get(import->kernel, "Arguments"));
     if (has(json, "MemoryType", "Local") || (symbol && !word))
         return;
     bool usable = word && !constant;
     HN_EACH(each, draft->arguments)
         usable = usable && strcmp(each->name, name) != 0;
     if (!symbol && !usable)
-        argument.name = FORMAT(import, "argument_%zu", draft->arguments.count + 1);
+        argument.name = HN_DRAFT_TEXT(draft, "argument_%zu", draft->arguments.count + 1);
     argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
     if (scalar) {
-        said = number_of(import, json_object_get(json, "FillValue"));
+        said = number_of(draft, json_object_get(json, "FillValue"));
         bool valued = hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
         argument.value = name != NULL && hn_draft_find(draft, name) != NULL ? name
                          : valued                                           ? said
                                                                             : "1";
-        ask(import, json, typed, "which type?", "Type", &argument);
-        ask(import, json, valued, "which value?", "FillValue", &argument);
+        ask(draft, json, typed, "which type?", "Type", &argument);
+        ask(draft, json, valued, "which value?", "FillValue", &argument);
     } else {
-        const char *count = count_of(import, json);
+        const char *count = count_of(draft, json);
         argument.count = count != NULL ? count : "1";
         if (!symbol && (writes || both))
             argument.role = both ? HN_DRAFT_INOUT : HN_DRAFT_OUTPUT;
-        ask(import, json, symbol || writes || both || has(json, "AccessType", "ReadOnly"),
+        ask(draft, json, symbol || writes || both || has(json, "AccessType", "ReadOnly"),
             "input, output or inout?", "AccessType", &argument);
-        ask(import, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
+        ask(draft, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
             "which fill?", "DataSource", &argument);
-        ask(import, json, typed, "which type?", "Type", &argument);
-        ask(import, json, count != NULL, "how many elements?", "Size", &argument);
+        ask(draft, json, typed, "which type?", "Type", &argument);
+        ask(draft, json, count != NULL, "how many elements?", "Size", &argument);
     }
     *(symbol ? HN_GROW(draft->unit, draft->symbols) : HN_GROW(draft->unit, draft->arguments)) =
         argument;
@@ -442,13 +439,12 @@ static void add_argument(struct import *import, const json_t *json)
 
 /* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
  * the inputs are what they were. */
-static void add_reference(struct import *import, const json_t *json)
+static void add_reference(struct hn_draft *draft, const json_t *json)
 {
     const char *target = text_of(json, "TargetName"), *source = text_of(json, "DataSource");
     const char *method = text_of(json, "ValidationMethod");
-    const char *threshold = number_of(import, json_object_get(json, "ValidationThreshold"));
+    const char *threshold = number_of(draft, json_object_get(json, "ValidationThreshold"));
     bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
-    struct hn_draft *draft = &import->draft;
     HN_DRAFT_NOTE(draft, "reference",
                   "# TODO: what %s should be (`reference`, docs/config.md). The file says: %s",
                   target != NULL ? target : "an argument", source != NULL ? source : "nothing");
@@ -460,11 +456,10 @@ static void add_reference(struct import *import, const json_t *json)
 /* The launch. */
 
 /* "LocalSize": {"X": "block_size_x"}; what means nothing here is NULL and left to do. */
-static const char *size_of(struct import *import, const char *key, const json_t *size,
+static const char *size_of(struct hn_draft *draft, const char *key, const json_t *size,
                            const char *axis)
 {
-    struct hn_draft *draft = &import->draft;
-    const char *text = number_of(import, size);
+    const char *text = number_of(draft, size);
     struct hn_error why = {"found no text", HN_OK};
     if (hn_draft_holds(draft, text, HN_OF_ALL, NULL, &why))
         return text;
@@ -477,19 +472,20 @@ static const char *size_of(struct import *import, const char *key, const json_t 
 /* Blocks along an axis: ProblemSize over GridDivX, or where that is missing over the block's size,
  * as Kernel Tuner has it; without a ProblemSize it is GlobalSize, which may count threads, as
  * OpenCL does. */
-static const char *grid_of(struct import *import, int axis, const char *block)
+static const char *grid_of(struct hn_draft *draft, const json_t *kernel, int axis,
+                           const char *block)
 {
-    const json_t *kernel = import->kernel, *sizes = json_object_get(kernel, "ProblemSize");
-    const char *divided_by = FORMAT(import, "GridDiv%s", axes[axis]), *divisor = "1", *part;
+    const json_t *sizes = json_object_get(kernel, "ProblemSize");
+    const char *divided_by = HN_DRAFT_TEXT(draft, "GridDiv%s", axes[axis]), *divisor = "1", *part;
     const json_t *divisors = json_object_get(kernel, divided_by);
     bool problem = json_array_size(sizes) > 0;
     const json_t *size = problem
                              ? json_array_get(sizes, (size_t)axis)
                              : json_object_get(json_object_get(kernel, "GlobalSize"), axes[axis]);
     const char *extent =
-        problem && hn_draft_find(&import->draft, problem_names[axis]) != NULL
+        problem && hn_draft_find(draft, problem_names[axis]) != NULL
             ? problem_names[axis]
-            : size_of(import, problem ? "ProblemSize" : "GlobalSize", size, axes[axis]);
+            : size_of(draft, problem ? "ProblemSize" : "GlobalSize", size, axes[axis]);
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     bool typed = text_of(kernel, "GlobalSizeType") != NULL;
@@ -497,36 +493,36 @@ static const char *grid_of(struct import *import, int axis, const char *block)
                 : has(kernel, typed ? "GlobalSizeType" : "Language", "OpenCL"))
         divisor = block;
     for (size_t i = 0; problem && i < json_array_size(divisors); i++) {
-        part = size_of(import, divided_by, json_array_get(divisors, i), "");
-        divisor = part != NULL ? hn_times(&import->unit, divisor, part) : divisor;
+        part = size_of(draft, divided_by, json_array_get(divisors, i), "");
+        divisor = part != NULL ? hn_times(draft->unit, divisor, part) : divisor;
     }
-    return strcmp(divisor, "1") == 0 ? extent : FORMAT(import, "ceil_div(%s, %s)", extent, divisor);
+    return strcmp(divisor, "1") == 0 ? extent
+                                     : HN_DRAFT_TEXT(draft, "ceil_div(%s, %s)", extent, divisor);
 }
 
-static void set_launch(struct import *import)
+static void set_launch(struct hn_draft *draft, const json_t *kernel)
 {
-    struct hn_draft *draft = &import->draft;
-    const json_t *local = json_object_get(import->kernel, "LocalSize");
-    const json_t *shared = json_object_get(import->kernel, "SharedMemory");
+    const json_t *local = json_object_get(kernel, "LocalSize");
+    const json_t *shared = json_object_get(kernel, "SharedMemory");
     draft->dimensions = 1;
     for (int axis = 0; axis < 3; axis++) {
         const json_t *size = json_object_get(local, axes[axis]);
-        const char *block = size_of(import, "LocalSize", size, axes[axis]);
+        const char *block = size_of(draft, "LocalSize", size, axes[axis]);
         draft->block[axis] = block != NULL ? block : "1";
-        draft->grid[axis] = grid_of(import, axis, draft->block[axis]);
+        draft->grid[axis] = grid_of(draft, kernel, axis, draft->block[axis]);
         if (strcmp(draft->block[axis], "1") != 0 || strcmp(draft->grid[axis], "1") != 0)
             draft->dimensions = axis + 1;
     }
     hn_draft_bound_threads(draft);
     /* It is of the launch: of an array that is extern. */
-    if (draft->kernel == NULL || HN_HAS(&import->unit, draft->kernel->body, "extern"))
-        draft->shared_bytes = size_of(import, "SharedMemory", shared, "bytes");
+    if (draft->kernel == NULL || HN_HAS(draft->unit, draft->kernel->body, "extern"))
+        draft->shared_bytes = size_of(draft, "SharedMemory", shared, "bytes");
 }
 
 /* Those of the file, and macros that Kernel Tuner defines in every source. */
 static void add_options(struct import *import)
 {
-    struct hn_draft *draft = &import->draft;
+    struct hn_draft *draft = import->draft;
     const json_t *json;
     size_t i;
     json_array_foreach(json_object_get(import->kernel, "CompilerOptions"), i, json)
@@ -542,46 +538,44 @@ static void add_options(struct import *import)
             *HN_GROW(draft->unit, draft->options) =
                 folder == NULL || folder[0] == '/'
                     ? option
-                    : FORMAT(import, "%.*s%s%s", (int)(folder - option), option, import->prefix,
-                             folder);
+                    : HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(folder - option), option,
+                                    import->prefix, folder);
     }
-    if (HN_HAS(&import->unit, HN_EVERYWHERE, "kernel_tuner"))
+    if (HN_HAS(draft->unit, HN_EVERYWHERE, "kernel_tuner"))
         *HN_GROW(draft->unit, draft->options) = "-Dkernel_tuner=1";
     for (int axis = 0; axis < 3; axis++) {
-        const char *name = FORMAT(import, "block_size_%c", 'x' + axis);
-        const struct hn_meaning *own = hn_unit_meaning(&import->unit, name, 0);
-        if (hn_draft_find(draft, name) == NULL && HN_HAS(&import->unit, HN_EVERYWHERE, name) &&
+        const char *name = HN_DRAFT_TEXT(draft, "block_size_%c", 'x' + axis);
+        const struct hn_meaning *own = hn_unit_meaning(draft->unit, name, 0);
+        if (hn_draft_find(draft, name) == NULL && HN_HAS(draft->unit, HN_EVERYWHERE, name) &&
             (own == NULL || !own->macro))
             *HN_GROW(draft->unit, draft->options) =
-                FORMAT(import, "-D%s={%s}", name, draft->block[axis]);
+                HN_DRAFT_TEXT(draft, "-D%s={%s}", name, draft->block[axis]);
     }
 }
 
 char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix)
 {
-    struct import import = {.space = json_object_get(root, "ConfigurationSpace"),
-                            .kernel = json_object_get(root, "KernelSpecification"),
-                            .prefix = prefix};
-    struct hn_draft *draft = &import.draft;
-    const json_t *json;
+    struct hn_unit unit = {.path = NULL};
+    struct hn_draft draft = {.unit = &unit, .origin = path, .name = kernel};
+    const json_t *space = json_object_get(root, "ConfigurationSpace"), *json;
+    struct import import = {json_object_get(root, "KernelSpecification"), prefix, 0, &draft};
+    const json_t *arguments = json_object_get(import.kernel, "Arguments");
     size_t i;
-    *draft = (struct hn_draft){.unit = &import.unit, .origin = path, .name = kernel};
-    hn_text_append(hn_draft_part(draft, "tuner", ""), "T1");
-    import.arguments = json_object_get(import.kernel, "Arguments");
+    hn_text_append(hn_draft_part(&draft, "tuner", ""), "T1");
     read_source(&import);
-    json_array_foreach(json_object_get(import.space, "TuningParameters"), i, json)
+    json_array_foreach(json_object_get(space, "TuningParameters"), i, json)
         add_parameter(&import, json);
     json_array_foreach(json_object_get(import.kernel, "ProblemSize"), i, json)
-        add_size(draft, i < 3 ? problem_names[i] : NULL, json);
-    json_array_foreach(import.arguments, i, json) if (has(json, "MemoryType", "Scalar"))
-        add_size(draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
-    add_conditions(&import);
-    json_array_foreach(import.arguments, i, json) add_argument(&import, json);
-    set_launch(&import);
+        add_size(&draft, i < 3 ? problem_names[i] : NULL, json);
+    json_array_foreach(arguments, i, json) if (has(json, "MemoryType", "Scalar"))
+        add_size(&draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
+    add_conditions(&draft, json_object_get(space, "Conditions"));
+    json_array_foreach(arguments, i, json) add_argument(&import, json);
+    set_launch(&draft, import.kernel);
     add_options(&import);
     json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)
-        add_reference(&import, json);
-    char *text = hn_draft_write(draft, hn_init_draft);
-    hn_draft_finish(draft);
+        add_reference(&draft, json);
+    char *text = hn_draft_write(&draft, hn_init_draft);
+    hn_draft_finish(&draft);
     return text;
 }

@@ -31,9 +31,8 @@ static void append_scalar(struct hn_text *text, const char *before, const char *
         hn_text_append(text, string);
         return;
     }
-    char *quoted = hn_needed(hn_json_text(hn_string_to_json(string), JSON_ENCODE_ANY));
-    hn_text_append(text, quoted);
-    free(quoted);
+    char *quoted HN_FREED = hn_json_text(hn_string_to_json(string), JSON_ENCODE_ANY);
+    hn_text_append(text, hn_needed(quoted));
 }
 
 static void append_comment(struct hn_text *text, const char *before, const char *comment)
