@@ -597,7 +597,7 @@ enum hn_status hn_expression_parse(const char *text, struct hn_expression **expr
     if (length > LENGTH_LIMIT)
         return hn_fail(err, HN_ECONFIG, "column %d: an expression has at most %d characters",
                        LENGTH_LIMIT, LENGTH_LIMIT);
-    struct token *tokens = hn_allocate(length + 1, sizeof *tokens, err);
+    struct token *tokens HN_FREED = hn_allocate(length + 1, sizeof *tokens, err);
     size_t count = read_tokens(text, tokens, err);
     struct hn_expression *parsed = hn_allocate(1, sizeof *parsed, err);
     if (parsed != NULL) {
@@ -622,7 +622,6 @@ enum hn_status hn_expression_parse(const char *text, struct hn_expression **expr
             realloc(parsed->list, (size_t)(parser.count + 1) * sizeof *list);
         parsed->list = list != NULL ? list : parsed->list;
     }
-    free(tokens);
     if (hn_failed(err))
         hn_expression_destroy(parsed);
     else

@@ -167,7 +167,7 @@ json_t *hn_recording_read(const char *path, struct hn_error *err)
 {
     size_t size;
     struct hn_error reason = {.status = HN_OK}, ignored = reason;
-    char *text = read_text(path, &size, err);
+    char *text HN_FREED = read_text(path, &size, err);
     if (text == NULL)
         return NULL;
     hn_gate_json(text, size, &reason);
@@ -176,12 +176,10 @@ json_t *hn_recording_read(const char *path, struct hn_error *err)
     /* Places are told in the file as it is. */
     if (passes && root == NULL &&
         (strstr(text, "NaN") != NULL || strstr(text, "Infinity") != NULL)) {
-        struct hn_text relaxed = {0};
+        struct hn_text relaxed HN_ENDED_BY(hn_text_finish) = {0};
         relax(text, size, &relaxed);
         root = parse(relaxed.data != NULL ? relaxed.data : "", relaxed.length, &ignored);
-        hn_text_finish(&relaxed);
     }
-    free(text);
     if (root == NULL)
         hn_fail(err, reason.status, "'%s': %.3000s", path, reason.message);
     return root;

@@ -429,7 +429,6 @@ static int compare_hashes(const void *first, const void *second)
 enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel,
                                       struct hn_known_problems *known, struct hn_error *err)
 {
-    struct hn_bindings problem; /* one that cannot be read is nobody's */
     hn_error_init(err);
     *known = (struct hn_known_problems){.hashes = NULL};
     for (struct hn_store *from = store; from != NULL; from = from->base) {
@@ -437,11 +436,12 @@ enum hn_status hn_known_problems_read(struct hn_store *store, const char *kernel
             from->database, err, "SELECT DISTINCT problem FROM session WHERE kernel = ?", "t",
             kernel);
         while (hn_statement_next(&problems, err)) {
+            /* One that cannot be read is nobody's. */
+            struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
             if (hn_bindings_parse(hn_column_text(problems, 0), &problem, NULL) == HN_ENOMEM)
                 hn_fail_memory(err);
             if (hn_make_room(&known->hashes, known->count, sizeof *known->hashes, err))
                 known->hashes[known->count++] = hash_problem(&problem);
-            hn_bindings_finish(&problem);
         }
     }
     if (hn_failed(err))

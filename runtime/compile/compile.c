@@ -97,7 +97,7 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
     const struct hn_text_file *includes = source->template->files + 1;
     size_t count = source->template->file_count - 1;
     size_t most = count + HN_HOST_HEADER_COUNT;
-    const char **names = hn_allocate(2 * most, sizeof *names, err);
+    const char **names HN_FREED = hn_allocate(2 * most, sizeof *names, err);
     if (names == NULL)
         return NULL;
     const char **texts = names + most;
@@ -113,7 +113,6 @@ static nvrtcProgram create_program(const struct hn_nvrtc *nvrtc, const struct hn
     }
     CALL(nvrtcCreateProgram,
          (&program, source->text, source->template->files->name, (int)count, texts, names));
-    free(names);
     for (size_t i = 0; i < source->entry_count; i++)
         if (!hn_text_is_word(source->entries[i]))
             CALL(nvrtcAddNameExpression, (program, source->entries[i]));

@@ -48,7 +48,7 @@ static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct
 {
     struct hn_error own;
     struct hn_stored_plan stored = {.json = NULL};
-    struct hn_template now;
+    struct hn_template now HN_ENDED_BY(hn_template_finish) = {0};
     const char *kernel = tuned->identity.kernel;
     const struct hn_lib_plan *known = cache->plans;
     while (known != NULL && (!hn_version_equal(&known->version, &tuned->version) ||
@@ -79,10 +79,8 @@ static const struct hn_lib_plan *get_plan(struct hone_cache *cache, const struct
     }
     made->version = tuned->version;
     const char *path = made->template.files->name;
-    if (path[0] == '/' && hn_template_load(path, &now, made->plan, NULL) == HN_OK) {
+    if (path[0] == '/' && hn_template_load(path, &now, made->plan, NULL) == HN_OK)
         made->changed = strcmp(now.hash.hex, tuned->version.template_hash) != 0;
-        hn_template_finish(&now);
-    }
     made->next = cache->plans;
     cache->plans = made;
     return made;

@@ -265,7 +265,7 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
     const struct hn_template *template = &choice->plan->template;
     const int compute = choice->asked->device->identity.capability;
     char capability[HN_ARCHITECTURE_SIZE];
-    struct hn_source source;
+    struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
     struct hn_source_key key;
     *compiled = false;
     if (read_kept(choice, image))
@@ -292,7 +292,6 @@ static void get_image(const struct hn_lib_choice *choice, struct hn_image *image
             if (!hn_failed(err) && image->outcome == HN_OUTCOME_OK)
                 remember(cache, &key.hash, image);
         }
-        hn_source_finish(&source);
     }
     if (!hn_failed(err) && image->outcome != HN_OUTCOME_OK)
         hn_fail(err, HN_ERUN, "%s: %.900s", template->files->name,

@@ -42,11 +42,10 @@ static void make_slot(struct hone_kernel *kernel, size_t index, const struct hn_
         slot->need = constant || !slot->taken ? HONE_OPTIONAL : HONE_FIXED;
         hn_argument_evaluate_scalar(argument, values, &slot->preset, err);
     } else if (argument->structure != NULL) { /* the caller has it, with its addresses */
-        struct hn_blocks memory = {0};
+        struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
         struct hn_passed *passed = hn_cubin_make_structure(image, argument, values, &memory, err);
         slot->kind = HONE_BYTES;
         slot->value_bytes = passed == NULL ? 0 : passed->bytes;
-        hn_blocks_finish(&memory);
     } else if (argument->role == HN_ROLE_VALUE) { /* the contents of an input as one structure */
         const struct hn_argument *source = &plan->arguments[hn_plan_source(plan, index)];
         slot->kind = HONE_BYTES;

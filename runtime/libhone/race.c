@@ -425,7 +425,7 @@ static void launch_timed(struct hn_lib_race *race, const struct hn_driver *drive
 static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own, CUstream stream)
 {
     struct hone_kernel *frozen = NULL;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_c_locale locale;
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     const struct hn_driver *driver = &own->cache->driver;
@@ -433,13 +433,11 @@ static void await_frozen(struct hn_lib_race *race, const struct hone_kernel *own
         hn_lib_is_capturing(own, stream) || pthread_mutex_trylock(&race->lock) != 0)
         return;
     bool relaxed = driver->p_cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS;
-    image = HN_NO_IMAGE;
     hn_c_locale_enter(&locale);
     bool over = atomic_load(&race->waits) &&
                 hn_lib_freeze_step(race->freeze, own, &frozen, &image, &race->failure);
     if (frozen != NULL && !hn_lib_race_add(race, frozen, &image))
         hn_lib_kernel_destroy(frozen);
-    hn_image_finish(&image);
     hn_c_locale_leave(&locale);
     if (over && race->count == 1)
         atomic_store(&race->finished, true);

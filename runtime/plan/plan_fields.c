@@ -343,14 +343,11 @@ static void read_part(struct hn_json_reader *reader, const struct hn_field *fiel
 static json_t *build_part(const struct hn_field *field, const void *member)
 {
     const struct hn_pipeline *pipeline = member;
-    json_t *array = json_array();
+    json_auto_t *array = json_array();
     for (size_t i = 0; i < pipeline->argument_count; i++)
         if ((pipeline->parts[i] & field->tag) != 0)
             hn_build_append(&array, json_integer((json_int_t)i));
-    if (field->needed || json_array_size(array) > 0)
-        return array;
-    json_decref(array);
-    return json_null();
+    return field->needed || json_array_size(array) > 0 ? json_incref(array) : json_null();
 }
 
 static void free_parts(void *member)
@@ -526,11 +523,9 @@ enum { FORMAT = 3 };
 
 json_t *hn_plan_to_json(const struct hn_plan *plan)
 {
-    json_t *json = hn_fields_to_json(&hn_plan_structure, plan);
-    if (json != NULL && json_object_set_new(json, "format", json_integer(FORMAT)) == 0)
-        return json;
-    json_decref(json);
-    return NULL;
+    json_auto_t *json = hn_fields_to_json(&hn_plan_structure, plan);
+    bool made = json_object_set_new(json, "format", json_integer(FORMAT)) == 0;
+    return made ? json_incref(json) : NULL;
 }
 
 enum hn_status hn_plan_collect_names(struct hn_plan *plan, struct hn_error *err)

@@ -300,14 +300,12 @@ enum hn_status hn_message_add_image(struct hn_message *message, json_t *object,
                                     const struct hn_image *image, struct hn_error *err)
 {
     size_t blob = 0;
-    json_t *json = hn_fields_to_json(&image_structure, image);
-    if (image->cubin != NULL &&
-        (hn_message_add_blob(message, image->cubin, image->size, &blob, NULL) != HN_OK ||
-         json_object_set_new(json, "cubin", json_integer((json_int_t)blob)) != 0)) {
-        json_decref(json);
-        json = NULL;
-    }
-    return json_object_set_new(object, "image", json) == 0 ? HN_OK : hn_fail_memory(err);
+    json_auto_t *json = hn_fields_to_json(&image_structure, image);
+    bool made = image->cubin == NULL ||
+                (hn_message_add_blob(message, image->cubin, image->size, &blob, NULL) == HN_OK &&
+                 json_object_set_new(json, "cubin", json_integer((json_int_t)blob)) == 0);
+    made = made && json_object_set(object, "image", json) == 0;
+    return made ? HN_OK : hn_fail_memory(err);
 }
 
 static void read_cubin(struct hn_json_reader *reader, const struct hn_message *message,

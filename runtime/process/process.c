@@ -347,10 +347,9 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
                    const struct hn_message *message)
 {
     const size_t most = HN_MESSAGE_LIMIT - (4u << 20);
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     struct hn_message reply HN_ENDED_BY(hn_message_finish) = {0};
     struct hn_error err = {0};
-    image = HN_NO_IMAGE;
     double start_ms = cpu_ms();
     if (hn_message_compile(message, nvrtc, &image, &err) == HN_OK) {
         if (image.size > most) {
@@ -365,7 +364,6 @@ static bool answer(struct hn_channel *channel, const struct hn_nvrtc *nvrtc,
         if (hn_message_add_image(&reply, reply.json, &image, &err) == HN_OK)
             hn_channel_send(channel, &reply, &err);
     }
-    hn_image_finish(&image);
     if (hn_failed(&err))
         hn_worker_fail(channel, err.status == HN_ECONFIG ? HN_ECONFIG : HN_ERUN, &err);
     return !hn_failed(&err);
@@ -398,8 +396,8 @@ void hn_worker_compile(struct hn_channel *channel)
 
 bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
 {
-    struct hn_channel channel = {.fd = 3};
-    struct hn_message hello;
+    struct hn_channel channel HN_ENDED_BY(hn_channel_finish) = {.fd = 3};
+    struct hn_message hello HN_ENDED_BY(hn_message_finish) = {0};
     /* posix_spawn cannot set it; the parent may have ended before this line, so look afterwards.
      * Its number is given: in a container hone itself may be process 1. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -415,9 +413,7 @@ bool hn_worker_run(long parent, void (*serve)(struct hn_channel *channel))
     json_object_set_new(hello.json, "protocol", json_integer(HN_PROTOCOL));
     json_object_set_new(hello.json, "build", json_string(HONE_BUILD));
     bool told = hn_channel_send(&channel, &hello, NULL) == HN_OK;
-    hn_message_finish(&hello);
     if (told)
         serve(&channel);
-    hn_channel_finish(&channel);
     return told;
 }

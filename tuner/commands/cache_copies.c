@@ -82,14 +82,11 @@ static int64_t import_code(struct hn_store *store, const struct hn_recording *re
         const struct hn_recording_image *image = &recording->images[i];
         struct hn_identity identity = *rule->identity;
         identity.problem = image->problem;
-        void *cubin = NULL;
-        char *entry = NULL;
+        void *cubin HN_FREED = NULL;
+        char *entry HN_FREED = NULL;
         size_t size = 0;
-        bool has = hn_store_get_image(store, &identity, rule->version, &image->point, &cubin, &size,
-                                      &entry, NULL) == HN_OK;
-        free(cubin);
-        free(entry);
-        if (has)
+        if (hn_store_get_image(store, &identity, rule->version, &image->point, &cubin, &size,
+                               &entry, NULL) == HN_OK)
             continue;
         hn_rule_code_put(store, rule, &image->problem, &image->point, image->cubin.bytes,
                          image->cubin.size, image->entry, err);
@@ -611,13 +608,11 @@ static json_t *pairs_to_json(const struct pairs *pairs, unsigned changes)
             append_differences(&differences, pair);
         /* "imported from a.json.gz on 2026-11-22 -> measured on node7"; once where it is the same,
          * or there is one only. */
-        char *was = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
-        char *is = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
+        char *was HN_FREED = pair->ours == NULL ? NULL : hn_origin_text(&pair->ours->origin);
+        char *is HN_FREED = pair->theirs == NULL ? NULL : hn_origin_text(&pair->theirs->origin);
         hn_text_append(&origins, was != NULL ? was : "");
         if (is != NULL && (was == NULL || strcmp(was, is) != 0))
             hn_text_printf(&origins, "%s%s", was != NULL ? " -> " : "", is);
-        free(was);
-        free(is);
         (void)json_array_append_new(
             array, hn_needed(json_pack(
                        "{ss so* so* so* so* ss*}", "change", change_names[pair->change], "was",

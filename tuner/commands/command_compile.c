@@ -75,11 +75,10 @@ static void submit_some(struct compile *compile, struct hn_error *err)
     struct hn_compile_pool *pool = compile->pool;
     size_t limit = (size_t)hn_compile_pool_load(pool, NULL).jobs * 2;
     while (!hn_failed(err) && compile->submitted < compile->count && pool->pending < limit) {
-        struct hn_source source;
+        struct hn_source source HN_ENDED_BY(hn_source_finish) = {0};
         uint64_t i = compile->submitted++;
         if (hn_task_source(&compile->task, &compile->variants[i].point, &source, err) == HN_OK) {
             hn_compile_pool_submit(pool, i, &source, compile->architecture, err);
-            hn_source_finish(&source);
         } else if (err->status == HN_EVALUE) {
             compile->variants[i].image.outcome = HN_OUTCOME_INVALID_LAUNCH;
             compile->variants[i].image.message = hn_need_copy(err->message);

@@ -181,7 +181,7 @@ static void run(struct hn_given *given, struct hn_error *err)
                   options->simulate != NULL ? &ignored : err);
     for (size_t i = 0; !hn_failed(err) && i < config->problem_count; i++) {
         struct hn_task task HN_ENDED_BY(hn_task_finish) = {0};
-        struct hn_recording recording;
+        struct hn_recording recording HN_ENDED_BY(hn_recording_finish) = {0};
         struct hn_tuned tuned = {.simulated = true};
         if (hn_task_make(config, i, (enum hn_regime)options->regime, HN_TASK_MEASURES, &task,
                          err) != HN_OK)
@@ -195,7 +195,6 @@ static void run(struct hn_given *given, struct hn_error *err)
             tuned.version = recording.version;
             hn_task_set_measured(&task, &recording.identity);
             show(&explain, &task, &recording.records, &tuned);
-            hn_recording_finish(&recording);
         }
     }
     if (!hn_failed(err) && explain.found == 0)

@@ -101,7 +101,7 @@ static void export_from(struct hn_store *store, const struct hn_options *options
 {
     struct hn_device present;
     struct hn_error ignored;
-    struct hn_export export = {0};
+    struct hn_export export HN_ENDED_BY(hn_export_finish) = {0};
     const struct hn_texts *configs = &options->configs;
     struct hn_text out HN_ENDED_BY(hn_text_finish) = {0};
     bool has_device =
@@ -145,7 +145,6 @@ static void export_from(struct hn_store *store, const struct hn_options *options
         if (format_of(options)->write(&export, &out, err) == HN_OK)
             write_out(options, &export, &out, err);
     }
-    hn_export_finish(&export);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)

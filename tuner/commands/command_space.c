@@ -193,7 +193,8 @@ static void tell_view(const struct view *view, const struct arguments *arguments
     const bool several = config->problem_count > 1;
     const bool lists = arguments->mode == LIST || arguments->mode == SAMPLE;
     char text[HN_SPACE_COUNT_TEXT];
-    json_t *json = view_to_json(view), *points = problems != NULL ? json_array() : NULL;
+    json_auto_t *json = view_to_json(view);
+    json_auto_t *points = problems != NULL ? json_array() : NULL;
     if (problems == NULL && !lists) {
         json_object_update_new(
             json, json_pack("{ss ss sb sb sb si so}", "valid_text",
@@ -211,10 +212,8 @@ static void tell_view(const struct view *view, const struct arguments *arguments
         visit_points(view, arguments, tell_point, points, err);
     if (lists && points != NULL)
         json_object_set(json, "points", points);
-    json_decref(points);
     if (problems != NULL)
         json_array_append(problems, json);
-    json_decref(json);
 }
 
 static void show_problem(const struct hn_given *given, size_t problem,

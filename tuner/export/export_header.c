@@ -847,7 +847,7 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
 {
     /* Where header.h.in has the helpers that the functions call: known once those are written. */
     static const char helpers_place[] = "/* helpers */\n";
-    struct hn_text filled = {0}, helpers = {0};
+    struct hn_text filled = {0}, helpers HN_ENDED_BY(hn_text_finish) = {0};
     bool needs_math = false;
     if (hn_export_need_plan(export, err) != HN_OK)
         return err->status;
@@ -860,7 +860,6 @@ static enum hn_status write_header(const struct hn_export *export, struct hn_tex
         needs_math = needs_math || (export->rule != NULL && export->rule->cost != NULL);
         hn_text_append(text, needs_math ? "#include <math.h>\n\n" : "");
         hn_text_append(text, helpers.length > 0 ? helpers.data : "");
-        hn_text_finish(&helpers);
     }
     hn_text_append(text, place == NULL ? header : place + strlen(helpers_place));
     return err->status;

@@ -292,7 +292,7 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
     "SELECT n.* FROM json_populate_recordset(NULL::hone.roof, $1::json) n WHERE NOT EXISTS"        \
     " (SELECT 1 FROM hone.roof r WHERE r.device = n.device AND r.driver = n.driver AND"            \
     " r.measured >= n.measured)"
-    char *text = hn_needed(hn_json_text(hn_store_get_all_roofs(store, err), JSON_COMPACT));
+    char *text HN_FREED = hn_needed(hn_json_text(hn_store_get_all_roofs(store, err), JSON_COMPACT));
     json_auto_t *lacking = hn_connection_read(server->connection, err, LACKING, "t", text);
     if (json_array_size(lacking) > 0)
         hn_connection_run(server->connection, err,
@@ -301,7 +301,6 @@ static void send_roofs(struct hn_server *server, struct hn_store *store, struct 
                           " measured = excluded.measured, json = excluded.json"
                           " WHERE r.measured < excluded.measured",
                           "t", text);
-    free(text);
 }
 
 /* What the server has: "origin", "records" and "rule" (whether it has one) of each session. An

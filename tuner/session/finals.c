@@ -399,7 +399,7 @@ static void verify_again(struct finals *finals, struct hn_error *err)
          !hn_failed(err) && !skipped && i < finals->count && !hn_session_is_over(session) &&
          (left == 0 || hn_session_left_ms(session) >= race_ms);
          i++) {
-        struct hn_record verdict;
+        struct hn_record verdict HN_ENDED_BY(hn_record_finish) = {0};
         evaluate(finals, i, &request, &verdict, err);
         skipped = verdict.outcome == HN_OUTCOME_SKIPPED;
         if (verdict.outcome == HN_OUTCOME_OK) {
@@ -409,7 +409,6 @@ static void verify_again(struct finals *finals, struct hn_error *err)
         } else if (!skipped) {
             fall(finals, i, &verdict, where, err);
         }
-        hn_record_finish(&verdict);
     }
     finals->count = left;
 }

@@ -336,7 +336,6 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
                               struct hn_error *err)
 {
     struct hn_bindings depends HN_ENDED_BY(hn_bindings_finish) = {0};
-    struct hn_image image;
     struct hn_message message;
     if (hn_failed(err) || !hn_reference_is_kernel(&live->base.task->plan->reference) ||
         hn_plan_depends(live->base.task->plan, point, &depends, err) != HN_OK)
@@ -344,6 +343,7 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
     char *text HN_FREED = hn_needed(hn_bindings_text(&depends));
     const struct hn_hash key = hn_hash_string(text);
     if (hn_keys_find(&live->references, &key) == HN_NO_KEY) {
+        struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
         start_reference(live, &depends, err);
         bool own = live->base.task->plan->reference.kind == HN_REFERENCE_SELF;
         take_needed(live, OWN_REFERENCE,
@@ -353,7 +353,6 @@ void hn_live_ensure_reference(struct hn_live *live, const struct hn_bindings *po
         hn_message_init(&message, "reference");
         hn_live_add_variant(&message, message.json, &depends, &image, err);
         set_up_cards(live, &message, NULL, err);
-        hn_image_finish(&image);
         hn_keys_add(&live->references, &key);
     }
 }
@@ -446,7 +445,7 @@ static void measure(struct hn_live *live, struct hn_run *run, struct hn_error *e
 static double prepare(struct hn_live *live, struct hn_error *err)
 {
     const struct hn_task *task = live->base.task;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     double noise = 0;
     start_own(live, err);
     set_up_bench(live, err);
@@ -454,7 +453,6 @@ static double prepare(struct hn_live *live, struct hn_error *err)
     if (take_own(live, OWN_DEFAULT, &image, err) && image.outcome == HN_OUTCOME_OK &&
         hn_task_check_default(task, &task->start, &image, err) == HN_OK)
         noise = warm_up(live, &task->start, &image, true, err);
-    hn_image_finish(&image);
     live->prepared = !hn_failed(err);
     if (live->prepared)
         live->workers->lead->state = HN_CARD_READY;

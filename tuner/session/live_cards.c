@@ -98,7 +98,8 @@ void hn_live_cards_look(struct hn_live *live, struct hn_backend_state *state)
 
 void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct hn_error *err)
 {
-    struct hn_card_job job = {.ticket = start->ticket, .request = *start->request};
+    struct hn_card_job job HN_ENDED_BY(hn_card_job_finish) = {.ticket = start->ticket,
+                                                              .request = *start->request};
     hn_live_ensure_reference(live, start->point, err);
     /* Finals are measured on one card. */
     struct hn_card *card = start->request->measure ? find_idle(live) : live->workers->lead;
@@ -110,7 +111,6 @@ void hn_live_evaluate(struct hn_live *live, const struct hn_start *start, struct
         begin_evaluation(live, card, &job, err);
     else if (!hn_failed(err))
         *HN_NEXT(live->returned, live->returned_count) = take_job(&job);
-    hn_card_job_finish(&job);
 }
 
 void hn_live_card_scale(const struct hn_card *card, struct hn_record *record)
@@ -205,11 +205,10 @@ static void take_evaluated(struct hn_live *live, struct hn_card *card,
     if (!hn_failed(err) && !tried && record.suspicion >= HN_SUSPICION_CHECKED &&
         record.outcome == HN_OUTCOME_OK) {
         /* The record waits for what the trial says. */
-        struct hn_card_job trial = take_job(job);
+        struct hn_card_job trial HN_ENDED_BY(hn_card_job_finish) = take_job(job);
         trial.suspect = record;
         trial.request = (struct hn_bench_request){.trial = record.suspicion};
         begin_evaluation(live, card, &trial, err);
-        hn_card_job_finish(&trial);
         return;
     }
     if (!hn_failed(err) && tried)
@@ -409,7 +408,7 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
                         struct hn_error *err)
 {
     const struct hn_live_anchor *anchor;
-    struct hn_record record;
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_error ignored = {.status = HN_OK};
     switch (card->state) {
     case HN_CARD_VERIFYING:
@@ -425,7 +424,6 @@ static void take_result(struct hn_live *live, struct hn_card *card, struct hn_gp
         hn_live_read_record(card, &anchor->point, result, &record, &ignored);
         if (!hn_failed(&ignored) && record.outcome == HN_OUTCOME_OK && record.timing.median_us > 0)
             card->ratios[card->ratio_count++] = record.timing.median_us / anchor->median_us;
-        hn_record_finish(&record);
         measure_anchors(live, card, err);
         break;
     case HN_CARD_READY:

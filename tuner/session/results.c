@@ -218,20 +218,16 @@ static void take_lead(void *visitor, int64_t id, struct hn_record *record, struc
 static void keep_plan(const struct hn_session *session, struct hn_error *err)
 {
     struct hn_error reason;
-    struct hn_stored_plan kept;
+    struct hn_stored_plan kept HN_ENDED_BY(hn_stored_plan_free) = {0};
     const struct hn_task *task = session->task;
     if (task->stale || !hn_version_knows_template(&task->version) ||
-        hn_store_session_of(session->store, &task->identity, &task->version, err) == 0)
+        hn_store_session_of(session->store, &task->identity, &task->version, err) == 0 ||
+        hn_store_get_plan(session->store, task->identity.kernel, &task->version, &kept, &reason) ==
+            HN_OK)
         return;
-    if (hn_store_get_plan(session->store, task->identity.kernel, &task->version, &kept, &reason) !=
-        HN_OK) {
-        kept = (struct hn_stored_plan){hn_needed(hn_plan_to_json(task->plan)), task->template.files,
-                                       task->template.file_count};
-        hn_store_put_plan(session->store, task->identity.kernel, &task->version, &kept, err);
-        json_decref(kept.json);
-        return;
-    }
-    hn_stored_plan_free(&kept);
+    json_auto_t *json = hn_needed(hn_plan_to_json(task->plan));
+    const struct hn_stored_plan plan = {json, task->template.files, task->template.file_count};
+    hn_store_put_plan(session->store, task->identity.kernel, &task->version, &plan, err);
 }
 
 void hn_session_load_cached(struct hn_session *session, struct hn_error *err)
@@ -643,11 +639,10 @@ static void count_tied(const struct hn_session *session, struct hn_ranking *rank
     ranking->tied = 1;
     while (tied && ranking->tied < ranking->count &&
            hn_ticket_is_ok(&tickets[ranking->tickets[ranking->tied]])) {
-        struct hn_record next;
+        struct hn_record next HN_ENDED_BY(hn_record_finish) = {0};
         hn_session_record(session, ranking->tickets[ranking->tied], &next, err);
         tied = !hn_failed(err) && (session->weighs ? hn_front_is_tied(&best, &next)
                                                    : is_tied(&best, &next, session->state.noise));
-        hn_record_finish(&next);
         ranking->tied += tied;
     }
 }

@@ -48,14 +48,13 @@ static void tell(const struct hn_session *session, const char *name, json_t *mor
                  struct hn_error *err)
 {
     FILE *events = session->options.events;
-    json_t *event = hn_needed(json_pack("{ss so}", "event", name, "problem",
-                                        hn_bindings_to_json(session->task->problem)));
+    json_auto_t *event = hn_needed(json_pack("{ss so}", "event", name, "problem",
+                                             hn_bindings_to_json(session->task->problem)));
     json_object_update(event, hn_needed(more));
     json_decref(more);
     /* Other sessions may write, too. */
     flockfile(events);
     json_dumpf(event, events, JSON_COMPACT);
-    json_decref(event);
     fputc('\n', events);
     bool written = fflush(events) == 0 && ferror(events) == 0;
     funlockfile(events);

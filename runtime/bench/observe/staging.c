@@ -94,7 +94,7 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
     struct hn_bench *bench = own;
     struct hn_launch launch_of_parts;
     struct hn_record record_of_parts HN_ENDED_BY(hn_record_finish) = {0};
-    struct hn_variant sequential = {.record = &record_of_parts};
+    struct hn_variant sequential HN_ENDED_BY(hn_variant_finish) = {.record = &record_of_parts};
     struct hn_record *record = variant->record;
     double times_us[PARTS] = {0};
     (void)asked;
@@ -120,7 +120,6 @@ static void run(void *own, struct hn_variant *variant, double asked, struct hn_e
         for (size_t i = 0; i < PARTS; i++)
             hn_observed_set(&record->observed, parts[i].name, hn_real(times_us[i]), err);
     }
-    hn_variant_finish(&sequential);
 }
 
 const struct hn_observer hn_staging_observer = {.name = "staging", .run = run};
