@@ -242,12 +242,12 @@ static int run_problem(struct bench *bench, const json_t *problem, json_t *line)
 static int run_line(struct bench *bench, const char *text)
 {
     json_error_t place;
-    json_t *problem = json_loads(text, 0, &place);
+    json_auto_t *problem = json_loads(text, 0, &place);
     if (!json_is_object(problem)) {
         fprintf(stderr, "bench_family: expected a JSON object a line, found %s", text);
         exit(2);
     }
-    json_t *line = json_pack("{s:O}", "problem", problem);
+    json_auto_t *line = json_pack("{s:O}", "problem", problem);
     bench->sides.failure[0] = '\0';
     int done = run_problem(bench, problem, line);
     if (!done)
@@ -255,8 +255,6 @@ static int run_line(struct bench *bench, const char *text)
     json_dumpf(line, stdout, JSON_COMPACT);
     putchar('\n');
     fflush(stdout);
-    json_decref(line);
-    json_decref(problem);
     return done;
 }
 

@@ -53,7 +53,7 @@ static void add_records(struct hn_store *store, int64_t session, long count)
 {
     struct hn_error err;
     for (long i = 0; i < count; i++) {
-        struct hn_record record = {0};
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         struct hn_value block = hn_integer(32 + i);
         record.outcome = HN_OUTCOME_OK;
         record.verdict.kind = HN_VERIFIED;
@@ -61,7 +61,6 @@ static void add_records(struct hn_store *store, int64_t session, long count)
         if (hn_bindings_set(&record.point, "BLOCK", &block, &err) != HN_OK ||
             hn_store_put(store, session, &record, &err) != HN_OK)
             stop("record", err.message);
-        hn_record_finish(&record);
     }
 }
 
@@ -112,7 +111,7 @@ static void make_rule(struct hn_rule *rule)
 static void add_rule(struct hn_store *store, struct hn_store_session *session)
 {
     struct hn_identity identity = *session->identity;
-    struct hn_rule rule;
+    struct hn_rule rule HN_ENDED_BY(hn_rule_finish) = {0};
     struct hn_error err;
     int64_t id;
     identity.problem = (struct hn_bindings){0};
@@ -121,7 +120,6 @@ static void add_rule(struct hn_store *store, struct hn_store_session *session)
     if (hn_store_begin(store, session, NULL, &id, &err) != HN_OK ||
         hn_store_put_rule(store, id, &rule, &err) != HN_OK)
         stop("rule", err.message);
-    hn_rule_finish(&rule);
 }
 
 static void make_cache(const char *path, long problems, long records)
@@ -161,9 +159,9 @@ static void print_quantiles(const char *what, double *us, long count)
 /* outside: problems that were not tuned. */
 static void measure(const char *what, struct hn_lib_known *index, bool outside, long rounds)
 {
-    double *us = hn_need((size_t)rounds, sizeof *us);
+    double *us HN_FREED = hn_need((size_t)rounds, sizeof *us);
     for (long r = 0; r < rounds; r++) {
-        struct hn_bindings problem;
+        struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
         struct hn_lookup_rank rank;
         make_problem(draw() % index->list.count, &problem);
         if (outside)
@@ -177,10 +175,8 @@ static void measure(const char *what, struct hn_lib_known *index, bool outside, 
         us[r] = 1000 * (hn_now_ms() - before);
         if (found == NULL || (rank.grade == HN_GRADE_EXACT) == outside)
             stop(what, "found something else");
-        hn_bindings_finish(&problem);
     }
     print_quantiles(what, us, rounds);
-    free(us);
 }
 
 /* What stands before the making of a handle where a rule chooses: that nothing was tuned for the
@@ -196,14 +192,14 @@ static void measure_rule(struct hone_cache *cache)
         stop("rule", "found something else");
     printf("reading the rule took %.2f ms, once a program\n", hn_now_ms() - before);
     const struct hn_tuned *stored = &family->stored.items[0];
-    struct hn_known_problems known;
+    struct hn_known_problems known HN_ENDED_BY(hn_known_problems_finish) = {0};
     double start_ms = hn_now_ms();
     if (hn_known_problems_read(cache->store, "sgemm", &known, &reason) != HN_OK)
         stop("rule", reason.message);
     printf("reading which problems there are took %.2f ms, once a program\n",
            hn_now_ms() - start_ms);
     for (int r = 0; r < ROUNDS; r++) {
-        struct hn_bindings problem;
+        struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
         bool sure;
         make_problem(draw() % 10000, &problem);
         problem.values[1].integer += 1 + (int64_t)(draw() % 20);
@@ -215,9 +211,7 @@ static void measure_rule(struct hone_cache *cache)
         known_us[r] = 1000 * (asked - start);
         if (may_be || found < 0)
             stop("rule", "found something else");
-        hn_bindings_finish(&problem);
     }
-    hn_known_problems_finish(&known);
     print_quantiles("that nothing was tuned", known_us, ROUNDS);
     print_quantiles("choosing by the rule", rule_us, ROUNDS);
 }
@@ -225,8 +219,8 @@ static void measure_rule(struct hone_cache *cache)
 /* What the first hone_get for a problem reads. */
 static void measure_first(struct hone_cache *cache)
 {
-    struct hn_bindings problem;
-    struct hn_tuned_list list;
+    struct hn_bindings problem HN_ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_tuned_list list HN_ENDED_BY(hn_tuned_list_free) = {0};
     struct hn_error err;
     make_problem(0, &problem);
     double before = hn_now_ms();
@@ -234,8 +228,6 @@ static void measure_first(struct hone_cache *cache)
         list.count != 1)
         stop("first look-up", "found something else");
     printf("the first look-up of a problem took %.2f ms\n", hn_now_ms() - before);
-    hn_tuned_list_free(&list);
-    hn_bindings_finish(&problem);
 }
 
 int main(int argc, char **argv)

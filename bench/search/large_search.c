@@ -171,7 +171,7 @@ int main(int argc, char **argv)
                           .look_ahead = (unsigned)strtoul(argv[4], NULL, 10)};
     for (int i = 6; i < argc; i++)
         bench.counts[bench.count_count++] = strtoul(argv[i], NULL, 10);
-    char *text = NULL;
+    char *text HN_FREED = NULL;
     if (status == HN_OK)
         status = hn_file_read(argv[2], 1 << 20, &text, NULL, &err);
     if (status == HN_OK)
@@ -188,6 +188,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", err.message);
     hn_space_destroy(bench.space);
     hn_space_destroy(bench.model);
-    free(text);
     return status == HN_OK ? 0 : 1;
 }

@@ -63,8 +63,8 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
     struct hn_trial trial;
     double started_ms = hn_now_ms();
     do {
-        struct hn_variant variant;
-        struct hn_record record = {0};
+        struct hn_variant variant HN_ENDED_BY(hn_variant_finish) = {0};
+        struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
         record.outcome = HN_OUTCOME_OK;
         must(hn_bindings_copy(&record.point, &fixture->config->plan->defaults, &err), &err);
         hn_bench_prepare(bench, &record.point, image, &variant, &record, &err);
@@ -72,8 +72,6 @@ static void take_trials(struct bench_fixture *fixture, const struct hn_image *im
         hn_bench_try(bench, &variant, kind, false, &trial, &err);
         must(err.status, &err);
         print_trial(&trial);
-        hn_variant_finish(&variant);
-        hn_record_finish(&record);
     } while (hn_now_ms() - started_ms < 1e3 * seconds);
 }
 
@@ -82,8 +80,8 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
 {
     struct hn_bench *bench = fixture->bench;
     struct hn_error err = {.status = HN_OK};
-    struct hn_variant variant;
-    struct hn_record record = {0};
+    struct hn_variant variant HN_ENDED_BY(hn_variant_finish) = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     struct hn_sample samples[HN_MAX_STAMPS];
     double times_us[3][SINGLES], unclean[3] = {0};
     double estimate_us = 0;
@@ -114,20 +112,18 @@ static void take_singles(struct bench_fixture *fixture, const struct hn_image *i
     for (int i = 0; i < 3; i++)
         print_times(i == 0 ? "" : ",", times_us[i], SINGLES);
     printf("]}\n");
-    hn_variant_finish(&variant);
-    hn_record_finish(&record);
 }
 
 static void record(const char *config, const char *problem, enum hn_regime regime, double seconds,
                    int capability)
 {
     struct bench_fixture fixture;
-    struct hn_image image;
+    struct hn_image image HN_ENDED_BY(hn_image_finish) = {0};
     struct hn_error err = {.status = HN_OK};
     bench_fixture_load(&fixture, config, capability);
     change_problem(&fixture.config->problems[0], problem);
     must(bench_fixture_open(&fixture, regime, &err), &err);
-    char *point = hn_bindings_text(&fixture.config->plan->defaults);
+    char *point HN_FREED = hn_bindings_text(&fixture.config->plan->defaults);
     bench_fixture_compile(&fixture, point, &image);
     printf("{\"kind\":\"kernel\",\"config\":\"%s\",\"problem\":\"%s\",\"regime\":\"%s\","
            "\"device\":\"%s\"}\n",
@@ -136,8 +132,6 @@ static void record(const char *config, const char *problem, enum hn_regime regim
     take_trials(&fixture, &image, HN_SUSPICION_AGAIN, 0.4 * seconds);
     take_singles(&fixture, &image);
     fflush(stdout);
-    free(point);
-    hn_image_finish(&image);
     bench_fixture_close(&fixture);
     bench_fixture_unload(&fixture);
 }

@@ -36,7 +36,7 @@ static void store_plan(const struct hn_plan *plan)
 
 static void use_space(const struct hn_config *config, const struct hn_space *space)
 {
-    struct hn_bindings point;
+    struct hn_bindings point ENDED_BY(hn_bindings_finish) = {0};
     struct hn_error err = {0};
     uint16_t *choice FREED = calloc(hn_space_parameter_count(space) + 1, sizeof *choice);
     fuzz_require(choice != NULL, "there is memory");
@@ -55,11 +55,9 @@ static void use_space(const struct hn_config *config, const struct hn_space *spa
             hn_launch_finish(&launch);
     }
     for (size_t i = 0; i < config->ladder_count && i < 4; i++) {
-        struct hn_bindings step = {0};
+        struct hn_bindings step ENDED_BY(hn_bindings_finish) = {0};
         hn_config_complete(config, space, &point, &config->ladder[i], &step, &err);
-        hn_bindings_finish(&step);
     }
-    hn_bindings_finish(&point);
 }
 
 /* What was accepted can be drawn from, and has what is drawn. */
@@ -69,11 +67,11 @@ static void use_family(const struct hn_family *family)
     for (int i = 0; i < 4; i++) {
         const struct hn_bindings none = {0};
         struct hn_error err = {0};
-        struct hn_bindings problem = hn_family_draw(family, &none, 1, &at, &err);
+        struct hn_bindings problem ENDED_BY(hn_bindings_finish) =
+            hn_family_draw(family, &none, 1, &at, &err);
         bool drawn = fuzz_fine(err.status, &err);
         if (drawn)
             fuzz_require(hn_family_has(family, &problem, NULL), "what is drawn is of the family");
-        hn_bindings_finish(&problem);
         if (!drawn)
             return;
     }

@@ -105,7 +105,8 @@ static enum hn_status rule_from_json(const json_t *json, struct hn_rule *rule, s
 
 static void use_rule(const json_t *json)
 {
-    struct hn_rule rule = {0}, again = {0};
+    struct hn_rule rule ENDED_BY(hn_rule_finish) = {0};
+    struct hn_rule again ENDED_BY(hn_rule_finish) = {0};
     struct hn_error err = {0};
     if (fuzz_fine(rule_from_json(json, &rule, &err), &err)) {
         char *text FREED = dump(hn_fields_to_json(&hn_rule_structure, &rule));
@@ -116,8 +117,6 @@ static void use_rule(const json_t *json)
         ask_rule(&rule, false);
         ask_rule(&again, true);
     }
-    hn_rule_finish(&rule);
-    hn_rule_finish(&again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

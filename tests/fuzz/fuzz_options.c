@@ -105,11 +105,10 @@ static void check(const char *option)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = strndup((const char *)data, size);
+    char *text FREED = strndup((const char *)data, size);
     fuzz_require(text != NULL, "there is memory");
     char *rest = text;
     for (const char *line = strsep(&rest, "\n"); line != NULL; line = strsep(&rest, "\n"))
         check(line);
-    free(text);
     return 0;
 }

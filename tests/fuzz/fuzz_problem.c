@@ -26,20 +26,19 @@ static void check_keys(const struct hn_yaml *root)
 static void check_config(const char *text)
 {
     struct hn_yaml *yaml = NULL;
-    struct hn_blocks blocks = {0};
+    struct hn_blocks blocks ENDED_BY(hn_blocks_finish) = {0};
     struct hn_config *config = NULL;
     struct hn_error err = {0};
     const char *path = fuzz_write_file("config.yaml", (const uint8_t *)text, strlen(text));
     if (fuzz_fine(hn_yaml_load(path, &blocks, &yaml, &err), &err))
         check_keys(yaml);
-    hn_blocks_finish(&blocks);
     if (fuzz_fine(hn_config_load(path, NULL, &config, &err), &err))
         hn_config_destroy(config);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *kernel HN_FREED = NULL, *text HN_FREED = NULL;
+    char *kernel FREED = NULL, *text FREED = NULL;
     struct hn_error err = {0};
     json_auto_t *root = NULL;
     if (!fuzz_fine(

@@ -29,12 +29,11 @@ static void find_key(char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_declared declared;
-    char *text = strndup((const char *)data, size);
+    char *text FREED = strndup((const char *)data, size);
     fuzz_require(text != NULL, "there is memory");
     for (const char *at = strstr(text, "void "); at != NULL; at = strstr(at + 1, "void "))
         if (hn_declared_find(text, at + 5, hn_word_length(at + 5), &declared))
             fuzz_require(declared.count <= HN_DECLARED_MOST, "there is room for all");
     find_key(text);
-    free(text);
     return 0;
 }

@@ -194,10 +194,9 @@ static void run_lines(sqlite3 *handle, const char *script)
 {
     for (const char *line = script; *line != '\0';
          line += strcspn(line, "\n"), line += *line == '\n') {
-        char *sql = strndup(line, strcspn(line, "\n"));
+        char *sql FREED = strndup(line, strcspn(line, "\n"));
         if (sql != NULL && *sql != '#' && *sql != '!')
             (void)sqlite3_exec(handle, sql, NULL, NULL, NULL);
-        free(sql);
     }
 }
 
@@ -264,7 +263,7 @@ static void write_bytes(const char *path, const char *script)
 const char *fuzz_hostile_cache(const uint8_t *data, size_t size)
 {
     need_base();
-    char *script = strndup((const char *)data, size);
+    char *script FREED = strndup((const char *)data, size);
     fuzz_require(script != NULL, "there is memory");
     const char *path = fuzz_write_file("hostile.db", base.bytes, base.size);
     sqlite3 *handle = open_raw(path);
@@ -276,6 +275,5 @@ const char *fuzz_hostile_cache(const uint8_t *data, size_t size)
     set_schema(handle, base.loose, base.strict);
     sqlite3_close(handle);
     write_bytes(path, script);
-    free(script);
     return path;
 }

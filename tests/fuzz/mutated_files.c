@@ -276,7 +276,7 @@ static void try_recording(const char *path, size_t count, struct fuzz_random *ra
 static void try_damaged(const char *path, size_t count, struct fuzz_random *random)
 {
     static const char others[] = "{}[]\",:0-9eE.tfn\\ ";
-    char *text = NULL;
+    char *text FREED = NULL;
     size_t size = 0, taken = 0;
     struct hn_error err = {0};
     fuzz_require(hn_file_read(path, FILE_BYTES, &text, &size, &err) == HN_OK, err.message);
@@ -290,7 +290,6 @@ static void try_damaged(const char *path, size_t count, struct fuzz_random *rand
         taken += code == 0;
     }
     printf("%s: %zu times damaged, %zu imported\n", strrchr(path, '/') + 1, count, taken);
-    free(text);
 }
 
 static bool try_cache(const uint8_t *script, size_t size)

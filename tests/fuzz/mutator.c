@@ -11,13 +11,12 @@
 
 static size_t mutate_json(uint8_t *data, size_t size, size_t most, struct fuzz_random *random)
 {
-    char *mutated = fuzz_mutate_json((const char *)data, size, random);
+    char *mutated FREED = fuzz_mutate_json((const char *)data, size, random);
     size_t length = mutated == NULL ? 0 : strlen(mutated);
     if (length > most)
         length = 0;
     if (length > 0)
         memcpy(data, mutated, length);
-    free(mutated);
     return length;
 }
 

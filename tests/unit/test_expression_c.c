@@ -138,7 +138,7 @@ TEST(test_same_as_evaluator)
     const char *list = texts;
     while ((cases[case_count] = next_text(&list)) != NULL)
         case_count++;
-    char *program = write_program();
+    char *program FREED = write_program();
     assert_ok(hn_file_write("program.c", program, strlen(program), NULL));
     if (system(
             HONE_C_COMPILER
@@ -146,7 +146,7 @@ TEST(test_same_as_evaluator)
             "-Wall -Wextra -Wpedantic -Wconversion -Werror -Wno-tautological-compare program.c -o "
             "program -lm && ./program > output") != 0)
         fail_msg("the generated program does not compile or run:\n%s", program);
-    char *output = NULL;
+    char *output FREED = NULL;
     assert_ok(hn_file_read("output", 1 << 20, &output, NULL, NULL));
     char *rest = output;
     for (size_t input = 0; input < INPUTS; input++) {
@@ -156,8 +156,6 @@ TEST(test_same_as_evaluator)
             check_line(cases[i], input, line);
         }
     }
-    free(output);
-    free(program);
 }
 
 static void check_text(const char *expression_text, const char *expected)

@@ -248,7 +248,7 @@ TEST(parts_of_a_program_are_computed_anew_where_a_value_is_set)
     const struct hn_value constants[] = {hn_word("b"), hn_word("c")};
     struct hn_domain domains[] = {{ends, 0}, {words, 2}, {constants, 1}};
     struct hn_expression *expression = NULL;
-    struct hn_program program;
+    struct hn_program program ENDED_BY(hn_program_finish);
     struct hn_program_part parts[2];
     int terms[2];
     assert_ok(hn_expression_parse("X * X + (1000 if W == P else X)", &expression, NULL));
@@ -269,7 +269,6 @@ TEST(parts_of_a_program_are_computed_anew_where_a_value_is_set)
             assert_true(hn_program_run(&program, &parts[1]));
             assert_int_equal(hn_program_result(&program, terms[1]), x * x + x);
         }
-    hn_program_finish(&program);
     hn_expression_destroy(expression);
 }
 

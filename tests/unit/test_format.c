@@ -90,9 +90,8 @@ TEST(a_small_metric_has_three_digits)
 static void assert_merit(const struct hn_plan *plan, const struct hn_record *record,
                          const char *text)
 {
-    json_t *merit = hn_merit_to_json(plan, record);
+    json_auto_t *merit = hn_merit_to_json(plan, record);
     assert_string_equal(json_string_value(merit), text);
-    json_decref(merit);
 }
 
 TEST(merit_is_the_objective_or_the_last_metric)

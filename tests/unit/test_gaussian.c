@@ -55,7 +55,7 @@ static void predict(const struct hn_gaussian *gaussian, const double *targets, c
 /* Matérn 5/2 from next to nothing to farther than a number has places for. */
 TEST(covariances_are_matern_s)
 {
-    struct hn_gaussian gaussian;
+    struct hn_gaussian gaussian ENDED_BY(hn_gaussian_finish);
     hn_gaussian_init(&gaussian, FEATURES, category, 1);
     gaussian.scales.signal = 0.7;
     gaussian.scales.lengths[2] = log(0.5);
@@ -72,7 +72,6 @@ TEST(covariances_are_matern_s)
             assert_true(fabs(covariance - expected) <= 1e-12 * expected + 1e-290);
         }
     }
-    hn_gaussian_finish(&gaussian);
 }
 
 TEST(interpolates_what_it_was_told)

@@ -46,13 +46,12 @@ TEST(no_name_has_a_password)
 /* The head of a session of the cache as a document. */
 static json_t *document_of(void)
 {
-    struct hn_store_head head;
+    struct hn_store_head head ENDED_BY(hn_store_head_finish);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(store, &version_1, 4096, false, 1700000000.125);
     assert_ok(hn_store_get_head(store, session, &head, &said));
     json_t *json = hn_fields_to_json(&hn_store_head_structure, &head);
     assert_non_null(json);
-    hn_store_head_finish(&head);
     drop(store);
     return json;
 }
@@ -100,7 +99,7 @@ TEST(documents_are_taken_over)
         "", "{}", "{\"point\": {}}",
         "{\"point\": {\"TILE\": 1}, \"outcome\": \"ok\", \"time\": 9e9}"};
     const char *other = in_folder("other.db");
-    struct hn_store_head head;
+    struct hn_store_head head ENDED_BY(hn_store_head_finish);
     struct hn_store *from = open_store(other, HN_STORE_WRITE);
     struct hn_store *store = open_store(cache.path, HN_STORE_WRITE);
     int64_t session = begin_at(from, &version_1, 4096, false, 0);
@@ -124,7 +123,6 @@ TEST(documents_are_taken_over)
         assert_ok(hn_store_extend(store, head.origin, (int64_t)(i % 2), &line, 1, &said));
     }
     assert_int_equal(count_of(store, &version_1, false), 2);
-    hn_store_head_finish(&head);
     drop(store);
     drop(from);
 }

@@ -227,11 +227,10 @@ TEST(a_part_of_the_space_has_its_own_best)
 
 static int stored_best(struct hn_store *store)
 {
-    struct hn_tuned_list list;
+    struct hn_tuned_list list ENDED_BY(hn_tuned_list_free);
     assert_ok(hn_store_list(store, HN_STORE_RESULTS, NULL, NULL, &list, &said));
     assert_int_equal(list.count, 1);
     int best = point_number(&list.items[0].best.point);
-    hn_tuned_list_free(&list);
     return best;
 }
 

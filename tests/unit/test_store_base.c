@@ -90,7 +90,7 @@ TEST(records_of_both_are_told_apart)
 TEST(the_rest_is_found_in_the_base)
 {
     struct hn_store *store = open_both();
-    struct hn_stored_plan plan;
+    struct hn_stored_plan plan ENDED_BY(hn_stored_plan_free);
     struct hn_roofs roofs;
     struct hn_record record;
     void *cubin FREED;
@@ -100,7 +100,6 @@ TEST(the_rest_is_found_in_the_base)
     make_record(&record, 8, 1);
     assert_ok(hn_store_get_plan(store, "matmul", &version_1, &plan, &said));
     assert_string_equal(plan.files[0].text, "text");
-    hn_stored_plan_free(&plan);
     assert_ok(hn_store_get_image(store, identity, &version_1, &record.point, &cubin, &size, &entry,
                                  &said));
     assert_int_equal(size, 5);

@@ -64,7 +64,7 @@ static double hermite(const double *x, const double *y, const double *slopes, do
 void hn_interpolate_evenly(const double *x, const double *y, size_t count, double *values,
                            size_t points)
 {
-    double *slopes = hn_need(count, sizeof *slopes);
+    double *slopes HN_FREED = hn_need(count, sizeof *slopes);
     find_slopes(x, y, count, slopes);
     double step = (x[count - 1] - x[0]) / (double)(points - 1);
     size_t interval = 0;
@@ -74,5 +74,4 @@ void hn_interpolate_evenly(const double *x, const double *y, size_t count, doubl
             interval++;
         values[i] = hermite(x + interval, y + interval, slopes + interval, at);
     }
-    free(slopes);
 }

@@ -156,7 +156,7 @@ static enum hn_status fail_unknown(const char *name, struct hn_error *err)
 {
     const char *names[64];
     size_t count = 0;
-    struct hn_text list = {0};
+    struct hn_text list HN_ENDED_BY(hn_text_finish) = {0};
     for (; hn_strategy_kinds[count] != NULL && count < 64; count++) {
         names[count] = hn_strategy_kinds[count]->name;
         hn_text_printf(&list, "%s%s", count > 0 ? ", " : "", names[count]);
@@ -166,7 +166,6 @@ static enum hn_status fail_unknown(const char *name, struct hn_error *err)
         err, HN_EUSAGE, "unknown strategy '%s'%s%s; there are: %s, and all for each of them", name,
         nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "",
         list.data != NULL ? list.data : "");
-    hn_text_finish(&list);
     return status;
 }
 
@@ -189,7 +188,7 @@ static enum hn_status choose_strategies(struct simulate *simulate, struct hn_err
         add_strategy(batch, hn_strategy_kinds[i]);
     if (simulate->strategies == NULL || all)
         return HN_OK;
-    char *names = hn_need_copy(simulate->strategies);
+    char *names HN_FREED = hn_need_copy(simulate->strategies);
     char *rest = names;
     for (char *name = strsep(&rest, ","); status == HN_OK && name != NULL;
          name = strsep(&rest, ",")) {
@@ -199,24 +198,22 @@ static enum hn_status choose_strategies(struct simulate *simulate, struct hn_err
         else
             status = fail_unknown(name, err);
     }
-    free(names);
     return status;
 }
 
 static void show_scores(const struct simulate *simulate)
 {
     const struct hn_batch *batch = &simulate->batch;
-    struct hn_score *scores = hn_need(batch->strategy_count * batch->space_count, sizeof *scores);
+    struct hn_score *scores HN_FREED =
+        hn_need(batch->strategy_count * batch->space_count, sizeof *scores);
     hn_batch_score(batch, scores);
     if (simulate->json) {
-        json_t *json = hn_needed(hn_scores_to_json(batch, scores));
+        json_auto_t *json = hn_needed(hn_scores_to_json(batch, scores));
         json_dumpf(json, stdout, JSON_INDENT(1));
         putchar('\n');
-        json_decref(json);
     } else {
         hn_scores_print(batch, scores, stdout);
     }
-    free(scores);
 }
 
 /* Also what a signal left: finished runs are whole. */

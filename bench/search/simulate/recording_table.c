@@ -121,7 +121,7 @@ static void read_parameters(const json_t *root, struct hn_recording_table *table
 static void read_hone(const struct hn_recording *header, const json_t *json,
                       struct hn_table_row *row, struct hn_error *err)
 {
-    struct hn_record record = {0};
+    struct hn_record record HN_ENDED_BY(hn_record_finish) = {0};
     hn_row_read(header, json, &record, err);
     if (!hn_failed(err)) {
         bool timed = record.outcome == HN_OUTCOME_OK || record.outcome == HN_OUTCOME_SLOWER ||
@@ -132,7 +132,6 @@ static void read_hone(const struct hn_recording *header, const json_t *json,
         if (!timed || (record.outcome == HN_OUTCOME_SLOWER && isfinite(row->time_ms)))
             row->outcome = record.outcome;
     }
-    hn_record_finish(&record);
 }
 
 static void read_row(const struct hn_recording *header, const json_t *json,

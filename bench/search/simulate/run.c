@@ -284,7 +284,7 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     drive.declined = hn_need(table->row_count, sizeof *drive.declined);
     drive.compile_ms = hn_need(table->row_count, sizeof *drive.compile_ms);
     drive.first = hn_need(table->row_count, sizeof *drive.first);
-    uint16_t *choice = hn_need(table->parameter_count, sizeof *choice);
+    uint16_t *choice HN_FREED = hn_need(table->parameter_count, sizeof *choice);
     *run = (struct hn_run){.count = 0};
     hn_schedule_init(&drive.schedule, options->look_ahead);
     hn_machine_init(&drive.machine, options->cores);
@@ -300,7 +300,6 @@ enum hn_status hn_run_make(const struct hn_run_options *options, struct hn_run *
     free(drive.first);
     hn_schedule_finish(&drive.schedule);
     hn_machine_finish(&drive.machine);
-    free(choice);
     return status;
 }
 

@@ -35,14 +35,13 @@ static enum hn_status sort_values(const struct hn_recording_table *table, struct
     scale->count = table->row_count;
     scale->values = hn_need(scale->count, sizeof *scale->values);
     scale->ranks = hn_need(scale->count, sizeof *scale->ranks);
-    double *costs = hn_need(scale->count, sizeof *costs);
+    double *costs HN_FREED = hn_need(scale->count, sizeof *costs);
     for (size_t i = 0; i < scale->count; i++) {
         costs[i] = table->rows[i].cost_ms;
         if (isfinite(table->rows[i].time_ms))
             scale->values[scale->valid++] = table->rows[i].time_ms;
     }
     scale->cost_ms = hn_median(costs, scale->count);
-    free(costs);
     if (scale->valid == 0)
         return hn_fail(err, HN_ENOTFOUND, "none of the %zu recorded points has a time",
                        scale->count);

@@ -164,7 +164,7 @@ static void set_interval(struct hn_score_value *value)
 static void score_curves(struct curves *curves, uint64_t seed, struct hn_score *score)
 {
     struct hn_random random = hn_random_seeded(seed);
-    size_t *picks = hn_need(curves->count, sizeof *picks);
+    size_t *picks HN_FREED = hn_need(curves->count, sizeof *picks);
     for (size_t i = 0; i < curves->count; i++)
         picks[i] = i;
     score->axes[HN_SCORE_TIME].score = score_times(curves, picks);
@@ -175,7 +175,6 @@ static void score_curves(struct curves *curves, uint64_t seed, struct hn_score *
         score->axes[HN_SCORE_TIME].resamples[resample] = score_times(curves, picks);
         score->axes[HN_SCORE_EVALUATIONS].resamples[resample] = score_evaluations(curves, picks);
     }
-    free(picks);
     set_interval(&score->axes[HN_SCORE_TIME]);
     set_interval(&score->axes[HN_SCORE_EVALUATIONS]);
 }
@@ -210,7 +209,7 @@ static double seconds_until_near(const struct hn_recording_table *table,
 static void count_evaluations(const struct hn_recording_table *table, const struct hn_scale *scale,
                               const struct hn_run *runs, size_t count, struct hn_score *score)
 {
-    double *until = hn_need(2 * count, sizeof *until);
+    double *until HN_FREED = hn_need(2 * count, sizeof *until);
     for (size_t i = 0; i < count; i++) {
         until[i] = evaluations_until_near(table, scale, &runs[i]);
         until[count + i] = seconds_until_near(table, scale, &runs[i]);
@@ -219,7 +218,6 @@ static void count_evaluations(const struct hn_recording_table *table, const stru
     }
     score->median_evaluations = hn_median(until, count);
     score->median_s = hn_median(until + count, count);
-    free(until);
 }
 
 void hn_score_runs(const struct hn_recording_table *table, const struct hn_scale *scale,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "bench/search/simulate/batch.h"
 #include "cache/recording/recording.h"
@@ -10,13 +11,11 @@
 /* Quotes and escapes; a trailing part of a broken UTF-8 sequence is the file system's business. */
 static void append_string(struct hn_text *text, const char *string)
 {
-    json_t *json = json_string(string);
+    json_auto_t *json = json_string(string);
     if (json == NULL)
         json = json_string_nocheck("?");
-    char *quoted = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    char *quoted HN_FREED = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     hn_text_append(text, quoted != NULL ? quoted : "\"?\"");
-    free(quoted);
-    json_decref(json);
 }
 
 static void append_trace(struct hn_text *text, const struct hn_batch *batch, size_t strategy,
@@ -51,7 +50,7 @@ static void append_trace(struct hn_text *text, const struct hn_batch *batch, siz
 enum hn_status hn_batch_write_traces(const struct hn_batch *batch, const char *path,
                                      struct hn_error *err)
 {
-    struct hn_text text = {0};
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
     for (size_t strategy = 0; strategy < batch->strategy_count; strategy++)
         for (size_t space = 0; space < batch->space_count; space++)
             for (size_t run = 0; run < batch->run_count; run++)
@@ -60,6 +59,5 @@ enum hn_status hn_batch_write_traces(const struct hn_batch *batch, const char *p
     enum hn_status status =
         text.failed ? hn_fail_memory(err)
                     : hn_gzip_write(path, text.data != NULL ? text.data : "", text.length, err);
-    hn_text_finish(&text);
     return status;
 }
