@@ -60,6 +60,12 @@ class Case(hone.Case):
         self.addCleanup(stop, process)
         return process
 
+    def ended(self, process, expect=0):
+        """What a process that was started wrote to stdout and stderr; the exit code must be `expect`."""
+        output, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, expect, f"{output}{errors}")
+        return output, errors
+
     def cheap_config(self, block=64, items=16, n=64):
         """A space of block * items points that cost little more than nothing; on a GPU they do the work."""
         if not ON_GPU:

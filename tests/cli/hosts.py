@@ -53,8 +53,7 @@ class Workers(double.Case):
 
     def assert_all_measured(self, process, points, late=False):
         """late: the host was lost when all was measured, and need not have come back."""
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 0, errors)
+        _, errors = self.ended(process)
         if not late:
             self.assertEqual(errors, "")
         searched = double.searched(self.read_events())

@@ -385,8 +385,7 @@ int main(void)
         process = self.start("tune", "--family", self.config, "--budget", "500", "--events", self.events)
         self.wait_for_events(10, process)
         self.spoil(self.folder / "scale.cu", "extern", "// another\nextern")
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1, errors)
+        _, errors = self.ended(process, 1)
         self.assertIn(f"hone: {self.folder}/scale.cu changed while the family was tuned; run again\n", errors)
 
     def test_a_config_that_is_edited_meanwhile(self):
@@ -394,8 +393,7 @@ int main(void)
         process = self.start("tune", "--family", self.config, "--budget", "500", "--events", self.events)
         self.wait_for_events(10, process)
         self.config.write_text("nobody reads this again")
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
+        self.ended(process)
         self.assertEqual(len(self.sql("SELECT DISTINCT version FROM session")), 1)
 
     def test_headers_of_a_folder(self):

@@ -110,8 +110,7 @@ class Kill(double.Case):
         self.wait_until(process, moment_s)
         worker = self.pick_worker(process, role)
         in_time = worker is not None and signal_quietly(worker, signal.SIGKILL)
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual(self.ended(process)[1], "")
         self.assert_no_orphans(time.monotonic())
         self.assertEqual(len(double.searched(self.read_events())), self.points)
         result, = self.tune("--full")
@@ -146,8 +145,7 @@ class Kill(double.Case):
         self.wait_for_events(10, process)
         shutil.rmtree(folder)
         folder.touch()
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 1)
+        _, errors = self.ended(process, 1)
         self.assertIn(f"hone: cache '{folder}/hone.db' was deleted, moved or replaced while it was written, and '{folder}/hone.db.rescued' "
                       "cannot be made to go on in: Not a directory\n", errors)
 
@@ -182,5 +180,4 @@ class Kill(double.Case):
                 break
             signal_quietly(worker, signal.SIGKILL)
             self.wait_for(lambda: not os.path.exists(f"/proc/{worker}"), f"the {role} worker is a zombie")
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual((process.returncode, errors), (0, ""))
+        self.assertEqual(self.ended(process)[1], "")

@@ -332,8 +332,7 @@ class Failures(double.Case):
         with open(self.events) as events:
             for _ in range(3):
                 events.readline()
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, errors), (1, "hone: the events (--events) cannot be written: Broken pipe\n"))
+        self.assertEqual(self.ended(process, 1)[1], "hone: the events (--events) cannot be written: Broken pipe\n")
         self.assertGreater(self.sql("SELECT count(*) FROM record")[0][0], 0)
 
     def test_a_header_that_is_edited_meanwhile(self):

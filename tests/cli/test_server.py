@@ -61,6 +61,12 @@ class Case(double.Case):
         """Each point takes some 15 ms of no processor, so that there is time for what is done meanwhile."""
         return self.start(*arguments, HONE_DOUBLE_WAIT_US="1000", **self.at(machine))
 
+    def begin(self, events, *options):
+        """A tune of one machine, which has told of so many points."""
+        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events, *options)
+        self.wait_for_events(events, process)
+        return process
+
     def copy_of(self, machine):
         path, = (self.folder / machine / "hone").glob("postgresql-*.db")
         return path
@@ -110,8 +116,7 @@ class One(Case):
 
     def test_what_a_session_got_since_is_merged_too(self):
         self.cheap_config(6, 4)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(3, process)
+        process = self.begin(3)
         while not self.query("SELECT 1 FROM hone.session WHERE records > 0"):
             time.sleep(0.02)
         file = self.folder / "own.db"
@@ -138,8 +143,7 @@ class One(Case):
     def without_libpq(self):
         """The first libpq that is found is none."""
         process = self.start("cache", "list", "--cache", self.uri, LD_LIBRARY_PATH=str(self.folder))
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 1)
+        _, errors = self.ended(process, 1)
         return errors
 
     def test_what_is_damaged_is_left_out(self):
@@ -215,26 +219,22 @@ class Faults(Case):
     def test_server_killed_and_back(self):
         """Nothing that was told is lost, however often."""
         self.cheap_config(8, 16)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(10, process)
+        process = self.begin(10)
         for _ in range(KILLS):
             time.sleep(random.uniform(0, 0.2))
             server.kill()
             time.sleep(0.3)
             server.start()
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
+        _, errors = self.ended(process)
         self.assertRegex(errors, r"the connection to the cache's server was lost \d times? \(.*\); all records were sent")
         self.assertEqual(self.kept(), self.told())
         self.hone_at("b", "cache", "check")
 
     def test_server_back_after_the_tune(self):
         self.cheap_config(6, 8)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(10, process)
+        process = self.begin(10)
         server.kill()
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
+        _, errors = self.ended(process)
         self.assertRegex(errors, r"the cache's server is away \(.*\): \d+ records are in '.*' alone, until a hone opens")
         server.start()
         self.hone_at("a", "cache", "check")
@@ -243,15 +243,13 @@ class Faults(Case):
 
     def test_server_that_hangs(self):
         self.cheap_config(8, 16)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(10, process)
+        process = self.begin(10)
         server.pause(True)
         try:
             self.wait_for_events(120, process)
         finally:
             server.pause(False)
-        _, errors = process.communicate(timeout=60)
-        self.assertEqual(process.returncode, 0, errors)
+        self.ended(process)
         self.assertEqual(self.kept(), self.told())
 
     def test_tuners_killed(self):
@@ -259,8 +257,7 @@ class Faults(Case):
         self.cheap_config(8, 16)
         for i in range(KILLS):
             self.events.unlink(missing_ok=True)
-            process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events, "--seed", i + 1)
-            self.wait_for_events(5 + 10 * i, process)
+            process = self.begin(5 + 10 * i, "--seed", i + 1)
             killed = time.time()
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -279,8 +276,7 @@ class Several(Case):
         processes = [self.start_at(machine, "tune", self.config, "--json", *arguments) for machine in machines]
         results = []
         for process in processes:
-            output, errors = process.communicate(timeout=120)
-            self.assertEqual(process.returncode, 0, errors)
+            output, errors = self.ended(process)
             results.append((json.loads(output), errors))
         return results
 
@@ -309,16 +305,14 @@ class Several(Case):
 
     def test_for_one_problem_it_is_waited_at_once(self):
         self.cheap_config(6, 4)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(3, process)
+        process = self.begin(3)
         errors = self.hone_at("b", "tune", self.config, "--full").stderr
         self.assertEqual(process.wait(), 0)
         self.assertRegex(errors, r"^scale \(n=64\) is being tuned on \S+, for \d+ s so far: waiting\n")
 
     def test_with_a_time_budget_results_are_taken(self):
         self.problems(64, 65)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--budget", "60s", "--events", self.events)
-        self.wait_for_events(3, process)
+        process = self.begin(3, "--budget", "60s")
         result = self.hone_at("b", "tune", self.config, "--full", "--budget", "60s")
         self.assertEqual(process.wait(), 0)
         machine = re.escape(socket.gethostname())
@@ -328,8 +322,7 @@ class Several(Case):
     def test_dead_tuner(self):
         """Its claim holds up nobody for longer than its lease."""
         self.problems(64, 65)
-        process = self.start_at("a", "tune", self.config, "--full", "--quiet", "--events", self.events)
-        self.wait_for_events(3, process)
+        process = self.begin(3)
         process.kill()
         process.wait()
         waiting = self.start_at("b", "tune", self.config, "--full")
@@ -337,8 +330,7 @@ class Several(Case):
             time.sleep(0.05)
         self.assertIsNone(waiting.poll())
         self.query("UPDATE hone.claim SET until = now() WHERE problem = 'n=64'")
-        _, errors = waiting.communicate(timeout=60)
-        self.assertEqual(waiting.returncode, 0, errors)
+        _, errors = self.ended(waiting)
         self.assertRegex(errors, r"scale \(n=64\) is being tuned on \S+, for \d+ s so far: the next problem first")
         self.assertRegex(errors, r"scale \(n=64\) is being tuned on \S+, for \d+ s so far: waiting")
         self.assertEqual(self.query("SELECT count(*) FROM hone.claim WHERE finished IS NULL"), ["0"])
@@ -494,8 +486,7 @@ class Hostile(Case):
             with self.subTest(claim=claim):
                 self.query(f"UPDATE hone.claim SET owner = 'mallory', {claim}")
                 process = self.start_at("b", "tune", self.config, "--full", "--budget", "60s")
-                output, errors = process.communicate(timeout=60)
-                self.assertEqual(process.returncode, 0, errors)
+                output, errors = self.ended(process)
                 self.assertNotIn("is being tuned", errors)
                 self.assertNotIn("meanwhile", output)
 
@@ -570,6 +561,5 @@ class Passwords(Case):
                 for command in (["tune", self.config, "--cache", uri], ["cache", "merge", uri], ["cache", "diff", uri]):
                     with self.subTest(command=command, without=without):
                         process = self.start(*command, HONE_CACHE=str(self.folder / "own.db"), **without)
-                        output, errors = process.communicate(timeout=60)
-                        self.assertEqual(process.returncode, 1, errors)
+                        output, errors = self.ended(process, 1)
                         self.hide(output, errors)

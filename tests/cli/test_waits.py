@@ -54,28 +54,21 @@ class Waits(double.Case):
                     self.assertRegex(line, r"waiting for the GPU: process \d+ has it since \d\d:\d\d:\d\d")
                     self.ends(process, number)
 
-    def test_for_the_gpu_by_run(self):
-        with open(self.lock_path(), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(f"{os.getpid()} {int(time.time())}\n")
-            file.flush()
-            process = self.start("run", self.config, "-s", "BLOCK=1,ITEMS=1")
-            line = process.stderr.readline()
-            self.assertRegex(line, rf"^waiting for the GPU: process {os.getpid()} has it since \d\d:\d\d:\d\d$")
-        output, errors = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, errors), (0, ""), output)
-
-    def test_for_the_gpu_by_replay(self):
-        with open(self.lock_path(), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(f"{os.getpid()} {int(time.time())}\n")
-            file.flush()
-            process = self.start("replay", self.config, "--cache", self.folder / "first.db")
-            line = process.stderr.readline()
-            self.assertRegex(line, rf"^waiting for the GPU: process {os.getpid()} has it since \d\d:\d\d:\d\d$")
-        output, errors = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, errors), (0, ""), output)
-        self.assertIn("verdict   holds", output)
+    def test_for_the_gpu_by_other_commands(self):
+        lock = self.lock_path()
+        for command, said in (("run", self.config, "-s", "BLOCK=1,ITEMS=1"), "outcome      ok"), \
+                (("replay", self.config, "--cache", self.folder / "first.db"), "verdict   holds"):
+            with self.subTest(command[0]):
+                with open(lock, "r+") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    file.write(f"{os.getpid()} {int(time.time())}\n")
+                    file.flush()
+                    process = self.start(*command)
+                    line = process.stderr.readline()
+                    self.assertRegex(line, rf"^waiting for the GPU: process {os.getpid()} has it since \d\d:\d\d:\d\d$")
+                output, errors = self.ended(process)
+                self.assertEqual(errors, "")
+                self.assertIn(said, output)
 
     def test_for_a_driver_that_hangs(self):
         process = self.start("tune", self.config, "--quiet", HONE_DOUBLE_INIT_MS="100000")

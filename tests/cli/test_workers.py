@@ -232,8 +232,7 @@ class Cards(hosts.Workers):
         os.kill(agents[1], signal.SIGKILL)
         self.wait_for_events(70, process)
         os.kill(agents[0], signal.SIGKILL)
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 0, errors)
+        _, errors = self.ended(process)
         self.assertRegex(errors, "^hone: warning: host [^ ]+ was left out: its launcher ended with exit status 9; ")
         searched = double.searched(self.read_events())
         self.assertEqual((len(searched), len(set(searched))), (self.points, self.points))
@@ -259,8 +258,7 @@ class Cards(hosts.Workers):
         self.wait_for(lambda: self.pids("gpu", second) not in ([], before), "no trial")
         os.kill(*self.pids("node", second), signal.SIGKILL)
         os.kill(*stopped, signal.SIGCONT)
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 0, errors)
+        self.ended(process)
         tried, = [record for record in self.records() if "suspicion" in record]
         self.assertEqual((tried["suspicion"], tried["card"][4:6], round(tried["ratio"], 2)), ("acquitted", "d1", 1.1))
         self.assertAlmostEqual(tried["timing"]["median_us"], 30, delta=0.3)
@@ -377,8 +375,7 @@ class Faults(hosts.Workers):
             running.append(self.start("tune", self.config, "--quiet", "--workers", workers, "--cache", folder / "hone.db"))
         for process, (run, reason) in zip(running, cases.items()):
             with self.subTest(run=run):
-                _, errors = process.communicate(timeout=60)
-                self.assertEqual(process.returncode, 1)
+                _, errors = self.ended(process, 1)
                 self.assertIn(reason, errors)
                 self.assertIn("left out: ", errors)
 
@@ -389,8 +386,7 @@ class Faults(hosts.Workers):
     def test_a_host_that_is_none_costs_nothing(self):
         workers = self.list_hosts({"run": "env", "gpus": 1, "compile": 1}, {"run": "false", "gpus": 0})
         process = self.begin(workers)
-        _, errors = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 0)
+        _, errors = self.ended(process)
         self.assertRegex(errors, "^hone: warning: host false was (left out|lost, and is not back): its launcher ended with exit status 1; Hone did "
                                  "not answer there: see that it is installed, and name it by 'hone' where it lies elsewhere\n$")
         self.assertEqual(len(double.searched(self.read_events())), self.points)
