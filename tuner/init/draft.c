@@ -281,15 +281,12 @@ static void choose_template(struct hn_draft *draft)
     const char *captured =
         strstr(draft->capture != NULL ? draft->capture->head.kernel : "", own_name);
     captured = captured != NULL ? captured + strlen(own_name) : NULL;
-    draft->instances =
-        hn_need_block(&draft->unit->memory, kernel->parameters.count, sizeof *draft->instances);
     draft->instances_are_known = captured != NULL;
     HN_EACH(each, kernel->parameters)
         draft->instances_are_known |=
             each->given.end > 0 &&
             (each->given.end < kernel->head.begin || each->given.begin > kernel->head.end);
-    for (size_t i = 0; i < kernel->parameters.count; i++) {
-        const struct hn_kernel_parameter *declared = &kernel->parameters.items[i];
+    HN_EACH(declared, kernel->parameters) {
         struct hn_tokens item = declared->given;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
             struct hn_draft_name *value = hn_draft_add(
@@ -308,7 +305,7 @@ static void choose_template(struct hn_draft *draft)
                 ask = "TODO: which values? It may be a size";
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
                                            ask[0] != '\0' ? "; " : "", ask);
-            draft->instances[i] = value->name;
+            declared->instance = value->name;
         } else if (declared->kind == HN_PARAMETER_TYPE) {
             struct hn_kernel_argument own = draft->unit->functor;
             struct hn_kernel_argument *called = NULL;
@@ -319,21 +316,23 @@ static void choose_template(struct hn_draft *draft)
             bool index = hn_is_like(declared->name, "index");
             bool calls = called != NULL && own.record != NULL;
             const char *open = calls ? own.record : index ? "int" : "float";
-            draft->instances[i] = captured != NULL && strspn(captured, letters) > i
-                                      ? types[strchr(letters, captured[i]) - letters]
-                                      : given_type(draft, item, open, 4);
-            if (calls && strcmp(draft->instances[i], own.record) == 0) {
+            size_t i = (size_t)(declared - kernel->parameters.items);
+            declared->instance = captured != NULL && strspn(captured, letters) > i
+                                     ? types[strchr(letters, captured[i]) - letters]
+                                     : given_type(draft, item, open, 4);
+            if (calls && strcmp(declared->instance, own.record) == 0) {
                 own.name = own.last = called->name;
+                own.given = called->given;
                 *called = own;
             }
         } else {
             const char *zero = HN_DRAFT_TEXT(draft, "(%s)0", declared->type);
             const char *given = given_type(draft, item, zero, 4);
-            draft->instances[i] =
+            declared->instance =
                 add_words(draft, declared->name, hn_draft_free_name(draft, declared->name),
                           HN_DRAFT_TEXT(draft, "%s::", declared->type), given);
-            if (draft->instances[i] == NULL)
-                draft->instances[i] = given;
+            if (declared->instance == NULL)
+                declared->instance = given;
         }
     }
 }
@@ -368,22 +367,22 @@ void hn_draft_choose_compiler(struct hn_draft *draft)
 const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
-    const char *text = "";
-    if (kernel->parameters.count > 0 && draft->instances == NULL)
+    const struct hn_kernel_parameter *first = kernel->parameters.items;
+    const char *text = first == NULL ? "&" : "";
+    if (strcmp(kernel->mangled, kernel->name) == 0)
+        return kernel->name;
+    if (first != NULL && first->instance == NULL)
         return NULL;
     /* One of several of its name is told by its type, a template by its arguments. */
     HN_EACH(other, draft->unit->kernels)
         if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
             strcmp(other->scope, kernel->scope) == 0)
-            text = HN_DRAFT_TEXT(draft, "(void (*)%s)", strchr(kernel->type, '('));
-    if (kernel->parameters.count == 0 && text[0] == '\0' &&
-        strcmp(kernel->mangled, kernel->name) == 0)
-        return kernel->name;
-    text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, kernel->parameters.count == 0 ? "&" : "",
-                         kernel->scope, kernel->name);
-    for (size_t i = 0; i < kernel->parameters.count; i++)
-        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, i > 0 ? ", " : "<", draft->instances[i]);
-    return kernel->parameters.count > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
+            text = HN_DRAFT_TEXT(draft, "(void (*)%s)%s", strchr(kernel->type, '('),
+                                 first == NULL ? "&" : "");
+    text = HN_DRAFT_TEXT(draft, "%s%s%s", text, kernel->scope, kernel->name);
+    HN_EACH(each, kernel->parameters)
+        text = HN_DRAFT_TEXT(draft, "%s%s%s", text, each == first ? "<" : ", ", each->instance);
+    return first != NULL ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
 }
 
 /* As configs have it. */
@@ -413,7 +412,7 @@ static struct passed passed_as(const struct hn_draft *draft,
     size_t which;
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
         which < kernel->parameters.count)
-        instance = draft->instances[which];
+        instance = kernel->parameters.items[which].instance;
     passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
     if (declared->pointer)
         passed.as = BUFFER;
@@ -550,13 +549,12 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
 {
     const char *text = "fields: {";
     struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
-    for (size_t i = 0; i < draft->kernel->parameters.count; i++)
-        if (draft->instances[i] != NULL)
-            whole.type =
-                hn_draft_replace(draft, whole.type, HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", i),
-                                 draft->instances[i]);
+    size_t i = 0;
+    HN_EACH(each, draft->kernel->parameters)
+        whole.type = hn_draft_replace(
+            draft, whole.type, HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", i++), each->instance);
+    i = 0;
     HN_EACH(field, declared->fields) {
-        size_t i = (size_t)(field - declared->fields.items);
         const struct hn_draft_name *size =
             hn_is_like(field->type, "whole") ? hn_draft_find(draft, field->last) : NULL;
         const char *value = size != NULL ? size->name : "1",
@@ -573,7 +571,7 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
         } else if (whole.todo == NULL) {
             whole.todo = "which values?";
         }
-        text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i > 0 ? ", " : "", quote, field->name,
+        text = HN_DRAFT_TEXT(draft, "%s%s%s%s%s: %s", text, i++ > 0 ? ", " : "", quote, field->name,
                              quote, value);
     }
     whole.other = HN_DRAFT_TEXT(draft, "%s}", text);
@@ -588,16 +586,14 @@ static void add_arguments(struct hn_draft *draft)
     size_t last = SIZE_MAX;
     bool written = false;
     HN_EACH(each, kernel->arguments) {
-        size_t i = (size_t)(each - kernel->arguments.items);
-        const struct hn_tokens passed = draft->passed[i];
         if (has_fields(draft, each))
             add_structure(draft, each);
         else
-            add_argument(draft, each, each->name, hn_draft_given(draft, i));
-        if (each->pointer && hn_at(draft->unit, passed.begin + 1, "+"))
+            add_argument(draft, each, each->name, hn_draft_given(draft, each));
+        if (each->pointer && hn_at(draft->unit, each->given.begin + 1, "+"))
             ask(draft, &draft->arguments.items[draft->arguments.count - 1],
                 HN_DRAFT_TEXT(draft, "the source passes %s, which has elements before it",
-                              hn_unit_text(draft->unit, passed)));
+                              hn_unit_text(draft->unit, each->given)));
         last = each->pointer && !each->constant ? draft->arguments.count - 1 : last;
     }
     HN_EACH(argument, draft->arguments)

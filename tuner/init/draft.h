@@ -69,9 +69,7 @@ struct hn_draft {
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
-    struct hn_tokens *passed;            /* by it, for each argument */
     int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
-    const char **instances;              /* for each parameter of its template; NULL: nothing is known */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
     bool varies;                              /* the count that was given last is the most of all points */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */
@@ -147,7 +145,7 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
 /* Whether the grid or the block that the kernel is launched with has the name. */
 bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, const char *name);
 /* What is passed or allocated for an argument; NULL: nothing is known. */
-const char *hn_draft_given(struct hn_draft *draft, size_t argument);
+const char *hn_draft_given(struct hn_draft *draft, const struct hn_kernel_argument *argument);
 /* A name that the source does not use: the wish in capitals, or with TUNE_ before it. */
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish);
 

@@ -115,7 +115,9 @@ static void take_parameter(struct hn_draft *draft, size_t place, struct hn_draft
                 draft->capture->path, scalar == NULL ? "parameter" : "memory of the device for",
                 name, argument->name);
     else if (argument->count != NULL && scalar == NULL)
-        take_buffer(draft, before, after, hn_draft_given(draft, place) != NULL, argument, err);
+        take_buffer(draft, before, after,
+                    hn_draft_given(draft, &draft->kernel->arguments.items[place]) != NULL, argument,
+                    err);
     else if (argument->count != NULL)
         *argument =
             (struct hn_draft_argument){.name = argument->name, .type = "uint64", .value = "0"};

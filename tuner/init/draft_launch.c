@@ -39,48 +39,51 @@ static bool in_kernel(const struct hn_draft *draft, size_t token)
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
     struct hn_unit *unit = draft->unit;
-    size_t wanted = draft->kernel->arguments.count, call = kernel, open;
-    struct hn_tokens *passed = draft->passed;
+    size_t wanted = draft->kernel->arguments.count, call = kernel, open = SIZE_MAX;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
         return;
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
     bool apart = hn_at(unit, behind, "<<") && hn_at(unit, behind + 1, "<"); /* "<< <1, 2>> >" */
-    struct hn_tokens list = {behind + 1 + apart, SIZE_MAX};
+    struct hn_tokens list = {behind + 1 + apart, SIZE_MAX}, given = {0, 0}, parts[5], item;
     list.end = hn_find(unit, list, apart ? ">>" : ">>>");
     if ((apart || hn_at(unit, behind, "<<<")) && list.end != SIZE_MAX) {
         split(unit, list, draft->launch, 3);
         open = list.end + 1 + apart;
     } else {
-        struct hn_tokens *parts = hn_need_block(&unit->memory, wanted + 10, sizeof *parts);
         while (--call > 0 && kernel - call < 12 &&
                (hn_find_letters(hn_text_at(unit, call), "launch") == NULL ||
                 !hn_at(unit, call + 1, "(")))
             continue;
         const char *name = hn_text_at(unit, call);
         bool array = strncmp(name, "cudaLaunch", 10) == 0;
-        size_t count = split(unit, hn_inside(unit, call + 1), parts, wanted + 10);
-        size_t first = array ? 3 : 5;
+        list = hn_inside(unit, call + 1);
+        for (int i = 0; i < 5; i++)
+            hn_next(unit, ",", &list, &parts[i]);
+        given = list;
+        while (hn_next(unit, ",", &list, &item))
+            wanted--;
         if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
-            (!array && count != first + wanted))
+            (!array && wanted != 0))
             return;
         draft->cooperative = strstr(name, "Cooperative") != NULL;
         draft->launch[HN_LAUNCH_GRID] = parts[1];
         draft->launch[HN_LAUNCH_BLOCK] = parts[2];
         draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
-        if (!array)
-            memcpy(passed, parts + first, wanted * sizeof *passed);
-        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[first]), call);
+        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[3]), call);
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
+        given.end = array ? given.begin : given.end;
     }
     if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
-        split(unit, hn_inside(unit, open), passed, wanted);
+        given = hn_inside(unit, open);
+    HN_EACH(argument, draft->kernel->arguments)
+        if (hn_next(unit, ",", &given, &item))
+            argument->given = item;
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
     const struct hn_kernel *kernel = draft->kernel;
-    draft->passed = hn_need_block(&unit->memory, kernel->arguments.count, sizeof *draft->passed);
     HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
         read_launch(draft, i, hn_at(unit, i + 1, "<") ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
@@ -89,9 +92,9 @@ void hn_draft_find_launch(struct hn_draft *draft)
                 HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
                     read_launch(draft, use, use + 1);
     }
-    for (size_t i = 0; i < kernel->arguments.count; i++)
-        if (hn_at(unit, draft->passed[i].end - 2, "&")) /* "(void *)&n" */
-            draft->passed[i].begin = draft->passed[i].end - 1;
+    HN_EACH(argument, kernel->arguments)
+        if (hn_at(unit, argument->given.end - 2, "&")) /* "(void *)&n" */
+            argument->given.begin = argument->given.end - 1;
     draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
     if (HN_HAS(unit, kernel->body, "this_cluster"))
         HN_DRAFT_NOTE(draft, "clusters", "there are");
@@ -118,17 +121,17 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
 {
     const struct hn_kernel *kernel = draft->kernel;
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
-    for (size_t i = 0; i < kernel->parameters.count; i++)
-        if (strcmp(single(draft, kernel->parameters.items[i].given), name) == 0 &&
-            kernel->parameters.items[i].kind <= HN_PARAMETER_BOOLEAN)
-            return draft->instances[i];
+    HN_EACH(parameter, kernel->parameters)
+        if (strcmp(single(draft, parameter->given), name) == 0 &&
+            parameter->kind <= HN_PARAMETER_BOOLEAN)
+            return parameter->instance;
     /* A parameter of the whole source is no size, whatever is as large as it. */
     if (own != NULL && own->scope.begin == 0 && is_numeric(hn_draft_find(draft, name)))
         return NULL;
-    for (size_t i = 0; i < kernel->arguments.count; i++) {
-        const struct hn_draft_name *size = hn_draft_find(draft, kernel->arguments.items[i].name);
+    HN_EACH(argument, kernel->arguments) {
+        const struct hn_draft_name *size = hn_draft_find(draft, argument->name);
         for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
-            struct hn_tokens value = value_of(draft, draft->passed[i], steps);
+            struct hn_tokens value = value_of(draft, argument->given, steps);
             if (HN_MEANING(draft->unit, value.begin) == own &&
                 strcmp(hn_unit_text(draft->unit, value), name) == 0)
                 return size->name;
@@ -198,10 +201,10 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
     /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
     if (found == NULL && of_block && (dot != NULL || own == NULL))
         return axis < 3 ? draft->block[axis] : NULL;
-    for (size_t i = 0; i < draft->kernel->arguments.count && dot != NULL; i++)
-        if (hn_at(draft->unit, token,
-                  in_kernel(draft, token) ? draft->kernel->arguments.items[i].name
-                                          : single(draft, draft->passed[i])))
+    HN_EACH(argument, draft->kernel->arguments)
+        if (dot != NULL &&
+            hn_at(draft->unit, token,
+                  in_kernel(draft, token) ? argument->name : single(draft, argument->given)))
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
         return found;
@@ -440,13 +443,13 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
 /* How many elements, of void bytes, the source allocates for "x", "(float *)x" or "x.data()": by
  * "cudaMalloc(&x, bytes)", "vector<float> x(n)" or "x = allocate<float>(n)". Empty: it is unknown.
  */
-static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
+static struct hn_tokens allocated(const struct hn_draft *draft,
+                                  const struct hn_kernel_argument *declared)
 {
-    const struct hn_kernel_argument *declared = &draft->kernel->arguments.items[argument];
     bool sized = strcmp(declared->type_name, "void") != 0;
     struct hn_unit *unit = draft->unit;
     const struct hn_meaning *own = NULL;
-    struct hn_tokens passed = draft->passed[argument], parts[2], count = {0, 0};
+    struct hn_tokens passed = declared->given, parts[2], count = {0, 0};
     bool owner = false;
     for (int depth = 0; depth < DEEPEST && (own == NULL || own->given || !owner); depth++) {
         size_t name = passed.begin;
@@ -472,17 +475,16 @@ static struct hn_tokens allocated(const struct hn_draft *draft, size_t argument)
     return count;
 }
 
-const char *hn_draft_given(struct hn_draft *draft, size_t index)
+const char *hn_draft_given(struct hn_draft *draft, const struct hn_kernel_argument *argument)
 {
-    const struct hn_kernel_argument *argument = &draft->kernel->arguments.items[index];
-    struct hn_tokens given = value_of(draft, draft->passed[index], DEEPEST);
+    struct hn_tokens given = value_of(draft, argument->given, DEEPEST);
     struct hn_draft_name *size = hn_draft_find(draft, argument->name);
     const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
     if (size != NULL && own != NULL && own->first.end > own->first.begin) {
         given = own->first;
         size->begins = hn_unit_text(draft->unit, given);
     }
-    struct hn_tokens told = argument->pointer ? allocated(draft, index) : draft->passed[index];
+    struct hn_tokens told = argument->pointer ? allocated(draft, argument) : argument->given;
     if (told.end > 0 && told.end == told.begin)
         return "1";
     const char *count = hn_draft_translate(draft, told);
@@ -516,9 +518,9 @@ const char *hn_draft_given(struct hn_draft *draft, size_t index)
 
 static void read_passed(struct hn_draft *draft)
 {
-    for (size_t i = 0; i < draft->kernel->arguments.count; i++) {
-        struct hn_draft_name *size = hn_draft_find(draft, draft->kernel->arguments.items[i].name);
-        const char *text = size != NULL ? hn_draft_given(draft, i) : NULL;
+    HN_EACH(argument, draft->kernel->arguments) {
+        struct hn_draft_name *size = hn_draft_find(draft, argument->name);
+        const char *text = size != NULL ? hn_draft_given(draft, argument) : NULL;
         int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (text == NULL || strcmp(text, size->name) == 0)
             continue;
@@ -654,12 +656,10 @@ void hn_draft_bound_threads(struct hn_draft *draft)
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    for (size_t i = 0; i < draft->kernel->parameters.count; i++) {
-        const char *given =
-            named(draft, single(draft, draft->kernel->parameters.items[i].given), false);
-        const char *own = draft->instances[i];
-        if (given != NULL && strcmp(given, own) != 0)
-            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", own, given));
+    HN_EACH(parameter, draft->kernel->parameters) {
+        const char *given = named(draft, single(draft, parameter->given), false);
+        if (given != NULL && strcmp(given, parameter->instance) != 0)
+            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", parameter->instance, given));
     }
     for (size_t i = 0; i < unit->tokens.count; i++) {
         bool loop = hn_at(unit, i, "<") && hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") &&

@@ -41,6 +41,7 @@ struct hn_kernel_argument {
     bool hides;                   /* not all of them are there, or can be named */
     struct hn_tokens members;     /* of the structure, where the source declares it */
     int64_t bytes;                /* of an element; not positive: not known */
+    struct hn_tokens given;       /* by the launch that is read */
     bool pointer, constant;       /* constant: what it points to */
     bool reads, writes, passed; /* in the kernel's body; passed on, or its address taken */
 };
@@ -52,6 +53,7 @@ struct hn_kernel_parameter {
     const char *name, *type;
     enum hn_parameter_kind kind;
     struct hn_tokens given; /* by the first instantiation, else its preset; empty: none */
+    const char *instance;   /* what a draft gives it; NULL: there is none */
 };
 
 struct hn_kernel {
