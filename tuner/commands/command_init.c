@@ -128,19 +128,22 @@ static void draft_program(struct init *init, const char *source, struct hn_error
     const char *name = HN_DRAFT_TEXT(&draft, "%.*s", (int)hn_word_length(file), file);
     name_files(init, name, err);
     HN_DRAFT_NOTE(&draft, "name", "%s", name);
-    hn_text_printf(hn_draft_part(&draft, "template", ""), "\"%s\"", init->template);
-    hn_text_append(hn_draft_part(&draft, "macros", ""), "\"-DTUNE_BASE=${TUNE_BASE}\"");
+    hn_draft_note(&draft, "template", HN_DRAFT_TEXT(&draft, "\"%s\"", init->template));
+    HN_DRAFT_NOTE(&draft, "macros", "\"-DTUNE_BASE=${TUNE_BASE}\"");
+    const char *firsts = "";
     for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
         char macro[HN_WORD_MOST + 1];
         long long first, last, step;
         if (sscanf(at + strlen(range_mark), " %255[A-Za-z0-9_] %*s %lld:%lld:%lld", macro, &first,
                    &last, &step) != 4)
             continue;
-        HN_DRAFT_NOTE(&draft, "ranges", "  %s: {range: [%lld, %lld], step: %lld}", macro, first,
-                      last, step);
-        hn_text_printf(hn_draft_part(&draft, "macros", ""), ", \"-D%s=${%s}\"", macro, macro);
-        hn_text_printf(hn_draft_part(&draft, "firsts", " and "), "%s == %lld", macro, first);
+        HN_DRAFT_NOTE(&draft, "ranges", "%s: {range: [%lld, %lld], step: %lld}", macro, first, last,
+                      step);
+        HN_DRAFT_NOTE(&draft, "macros", "\"-D%s=${%s}\"", macro, macro);
+        firsts = HN_DRAFT_TEXT(&draft, "%s%s%s == %lld", firsts, *firsts != '\0' ? " and " : "",
+                               macro, first);
     }
+    hn_draft_note(&draft, "firsts", firsts);
     write_config(init, hn_draft_write(&draft, hn_init_program), err);
     hn_draft_finish(&draft);
 }

@@ -109,7 +109,7 @@ static bool has_word(const struct hn_unit *unit, const struct hn_meaning *macro,
 }
 
 /* A parameter of words, which macros have behind "LOAD_", or enumerators behind "demo::Edge::", and
- * of which one is chosen. NULL: there are none. */
+ * of which one is chosen: the latter where there are none. */
 static const char *add_words(struct hn_draft *draft, const char *own, const char *name,
                              const char *prefix, const char *chosen)
 {
@@ -130,7 +130,7 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
             words.preset = hn_word(word);
     }
     if (words.values.count == 0)
-        return NULL;
+        return chosen;
     *HN_GROW(draft->unit, draft->names) = words;
     return HN_DRAFT_TEXT(draft, "%s%s", prefix, name);
 }
@@ -208,7 +208,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
                     !HN_HAS(unit, HN_FROM(meaning->body.end), name);
         const char *chosen = hn_text_at(unit, meaning->body.begin);
         if ((has_word(unit, meaning, chosen) &&
-             add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != NULL) ||
+             add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != chosen) ||
             HN_HAS(unit, meaning->body, "?") ||
             (number = hn_draft_number(draft, hn_draft_translate(draft, meaning->body),
                                       HN_OF_NOTHING)) == INT64_MIN ||
@@ -306,33 +306,32 @@ static void choose_template(struct hn_draft *draft)
             value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
                                            ask[0] != '\0' ? "; " : "", ask);
             declared->instance = value->name;
-        } else if (declared->kind == HN_PARAMETER_TYPE) {
-            struct hn_kernel_argument own = draft->unit->functor;
-            struct hn_kernel_argument *called = NULL;
-            HN_EACH(each, kernel->arguments)
-                if (!each->pointer && strcmp(each->type_name, declared->name) == 0 &&
-                    hn_at(draft->unit, hn_find(draft->unit, kernel->body, each->name) + 1, "("))
-                    called = each;
-            bool index = hn_is_like(declared->name, "index");
-            bool calls = called != NULL && own.record != NULL;
-            const char *open = calls ? own.record : index ? "int" : "float";
-            size_t i = (size_t)(declared - kernel->parameters.items);
-            declared->instance = captured != NULL && strspn(captured, letters) > i
-                                     ? types[strchr(letters, captured[i]) - letters]
-                                     : given_type(draft, item, open, 4);
-            if (calls && strcmp(declared->instance, own.record) == 0) {
-                own.name = own.last = called->name;
-                own.given = called->given;
-                *called = own;
-            }
-        } else {
-            const char *zero = HN_DRAFT_TEXT(draft, "(%s)0", declared->type);
-            const char *given = given_type(draft, item, zero, 4);
+            continue;
+        }
+        struct hn_kernel_argument own = draft->unit->functor, *called = NULL;
+        HN_EACH(each, kernel->arguments)
+            if (!each->pointer && strcmp(each->type_name, declared->name) == 0 &&
+                hn_at(draft->unit, hn_find(draft->unit, kernel->body, each->name) + 1, "("))
+                called = each;
+        size_t i = (size_t)(declared - kernel->parameters.items);
+        bool type = declared->kind == HN_PARAMETER_TYPE;
+        bool calls = called != NULL && own.record != NULL;
+        const char *open = !type   ? HN_DRAFT_TEXT(draft, "(%s)0", declared->type)
+                           : calls ? own.record
+                                   : "float";
+        if (type && !calls && hn_is_like(declared->name, "index"))
+            open = "int";
+        declared->instance = type && captured != NULL && strspn(captured, letters) > i
+                                 ? types[strchr(letters, captured[i]) - letters]
+                                 : given_type(draft, item, open, 4);
+        if (!type)
             declared->instance =
                 add_words(draft, declared->name, hn_draft_free_name(draft, declared->name),
-                          HN_DRAFT_TEXT(draft, "%s::", declared->type), given);
-            if (declared->instance == NULL)
-                declared->instance = given;
+                          HN_DRAFT_TEXT(draft, "%s::", declared->type), declared->instance);
+        if (calls && strcmp(declared->instance, own.record) == 0) {
+            own.name = own.last = called->name;
+            own.given = called->given;
+            *called = own;
         }
     }
 }
@@ -622,7 +621,8 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
-            hn_text_append(hn_draft_part(draft, "own", ", "), guarded ? "" : macro->name);
+            if (!guarded)
+                hn_draft_note(draft, "own", macro->name);
             size->told = true;
         }
 }
@@ -731,16 +731,12 @@ void hn_draft_make(struct hn_draft *draft)
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && hn_draft_holds(draft, draft->grid[axis], HN_OF_PARAMETERS, NULL, NULL);
-    const char *part = fixed                   ? "fixed"
-                       : !draft->grid_is_known ? draft->block_is_known ? "block_known" : "guessed"
-                       : draft->block_is_known ? "known"
-                                               : "grid_known";
-    HN_DRAFT_NOTE(draft, part, "it is");
+    if (fixed)
+        hn_draft_note(draft, "fixed", "it is");
 }
 
 void hn_draft_finish(struct hn_draft *draft)
 {
-    HN_EACH(part, draft->parts)
-        hn_text_finish(&part->text);
+    json_decref(draft->document);
     hn_blocks_finish(&draft->unit->memory);
 }

@@ -45,12 +45,6 @@ struct hn_draft_argument {
 /* Of a launch in the source. */
 enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
 
-/* Of a text that is filled. */
-struct hn_draft_part {
-    const char *name;
-    struct hn_text text;
-};
-
 struct hn_draft {
     struct hn_unit *unit;
     const struct hn_kernel *kernel; /* NULL: it is not known */
@@ -65,7 +59,7 @@ struct hn_draft {
     bool cooperative;
     const struct hn_capture *capture; /* NULL: there is none */
     const char *output;               /* the config's path, where there is one */
-    HN_GROWING(struct hn_draft_part) parts;
+    json_t *document;                 /* what is written; NULL: nothing yet */
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
@@ -89,9 +83,8 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
  * prefix: how to get to the file's folder from the config's, "" or "../problems/". Looks for the kernel's source, which
  * may be missing, in the file's folder and the one above. */
 char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix);
-/* The config's text, once; free it. It is made of lines: "?PART TEXT" is there where the part is, "!PART TEXT" where it is not, both
- * also one behind the other, and one that has "@PART" in it where that is not empty. A draft without an entry has no more parts
- * than it was given. */
+/* The config's text, once; free it. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each
+ * item of a list. A draft without an entry has no more lists than it was given. */
 char *hn_draft_write(struct hn_draft *draft, const char *lines);
 /* draft.yaml.in, program.yaml.in. */
 extern const char hn_init_draft[], hn_init_program[];
@@ -101,11 +94,11 @@ extern const char hn_init_draft[], hn_init_program[];
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks; a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *text);
 #define HN_DRAFT_LINE(draft, ...) hn_draft_line(draft, HN_DRAFT_TEXT(draft, __VA_ARGS__))
-/* Where the next item of a part goes, apart from the one before. */
-struct hn_text *hn_draft_part(struct hn_draft *draft, const char *part, const char *apart);
-/* Appends such a line to a part. */
-#define HN_DRAFT_NOTE(draft, part, ...) \
-    hn_text_append(hn_draft_part(draft, part, "\n"), HN_DRAFT_LINE(draft, __VA_ARGS__))
+/* A number or a word, as configs have it. */
+const char *hn_draft_value(const struct hn_draft *draft, const struct hn_value *value);
+/* Appends to a list of its document, if the text is not empty. */
+void hn_draft_note(struct hn_draft *draft, const char *list, const char *text);
+#define HN_DRAFT_NOTE(draft, list, ...) hn_draft_note(draft, list, HN_DRAFT_LINE(draft, __VA_ARGS__))
 
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are
  * called in the config; NULL: it is not known with what. */

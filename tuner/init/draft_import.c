@@ -325,12 +325,9 @@ static void add_size(struct hn_draft *draft, const char *name, const json_t *num
 /* A text, or a number as text. NULL: it is neither. */
 static const char *number_of(const struct hn_draft *draft, const json_t *json)
 {
-    struct hn_text text = {0};
     struct hn_value value;
-    if (!json_is_number(json) || hn_value_from_json(json, &value, NULL) != HN_OK)
-        return json_string_value(json);
-    hn_value_append(&text, &value);
-    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
+    bool number = json_is_number(json) && hn_value_from_json(json, &value, NULL) == HN_OK;
+    return number ? hn_draft_value(draft, &value) : json_string_value(json);
 }
 
 /* The type of an element: "int32", "double4"; NULL: no config's. */
@@ -561,7 +558,7 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
     struct import import = {json_object_get(root, "KernelSpecification"), prefix, 0, &draft};
     const json_t *arguments = json_object_get(import.kernel, "Arguments");
     size_t i;
-    hn_text_append(hn_draft_part(&draft, "tuner", ""), "T1");
+    hn_draft_note(&draft, "tuner", "T1");
     read_source(&import);
     json_array_foreach(json_object_get(space, "TuningParameters"), i, json)
         add_parameter(&import, json);

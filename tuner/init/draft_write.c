@@ -4,7 +4,9 @@
 
 #include "base/schema.h"
 #include "base/text.h"
+#include "cache/record/record.h"
 #include "tuner/init/draft.h"
+#include "tuner/report/render.h"
 
 const char *hn_draft_line(const struct hn_draft *draft, const char *text)
 {
@@ -16,173 +18,153 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *text)
     return line;
 }
 
-/* Whatever stands before it. NULL: it is left out. YAML takes these signs for a text as they stand,
- * within brackets too; what looks like a key, a comment or a list it does not. */
-static void append_scalar(struct hn_text *text, const char *before, const char *string)
+/* YAML takes these signs for a text as they stand, within brackets too; what looks like a key, a
+ * comment or a list it does not. NULL for NULL. */
+static const char *scalar(const struct hn_draft *draft, const char *string)
 {
-    if (string == NULL)
-        return;
-    size_t length = strlen(string);
-    bool plain = hn_is_word_char(string[0]) || strchr("(./", string[0]) != NULL;
-    for (const char *c = string; *c != '\0'; c++)
-        plain = plain && (hn_is_word_char(*c) || strchr(" +-*/%()<>=!.", *c) != NULL);
-    hn_text_append(text, before);
-    if (plain && length > 0 && string[length - 1] != ' ') {
-        hn_text_append(text, string);
-        return;
-    }
-    char *quoted HN_FREED = hn_json_text(hn_string_to_json(string), JSON_ENCODE_ANY);
-    hn_text_append(text, hn_needed(quoted));
+    size_t length = string != NULL ? strlen(string) : 0;
+    bool plain = length > 0 && (hn_is_word_char(string[0]) || strchr("(./", string[0]) != NULL) &&
+                 string[length - 1] != ' ';
+    for (size_t i = 0; i < length; i++)
+        plain = plain && (hn_is_word_char(string[i]) || strchr(" +-*/%()<>=!.", string[i]) != NULL);
+    return plain || string == NULL
+               ? string
+               : hn_need_kept(&draft->unit->memory,
+                              hn_json_text(hn_string_to_json(string), JSON_ENCODE_ANY));
 }
 
-static void append_comment(struct hn_text *text, const char *before, const char *comment)
+/* Takes the item over. */
+static void add(struct hn_draft *draft, const char *list, json_t *item)
 {
-    if (comment != NULL)
-        hn_text_printf(text, "  # %s%s", before, comment);
+    if (draft->document == NULL)
+        draft->document = hn_needed(json_object());
+    if (json_object_get(draft->document, list) == NULL)
+        json_object_set_new(draft->document, list, json_array());
+    json_array_append_new(json_object_get(draft->document, list), hn_needed(item));
 }
 
-struct hn_text *hn_draft_part(struct hn_draft *draft, const char *name, const char *apart)
+void hn_draft_note(struct hn_draft *draft, const char *list, const char *text)
 {
-    struct hn_draft_part *part = NULL;
-    HN_EACH(each, draft->parts)
-        part = strcmp(each->name, name) == 0 ? each : part;
-    if (part == NULL)
-        part = HN_GROW(draft->unit, draft->parts);
-    part->name = name;
-    hn_text_append(&part->text, part->text.length > 0 ? apart : "");
-    return &part->text;
+    if (text[0] != '\0')
+        add(draft, list, hn_string_to_json(text));
 }
 
-static void fill_head(struct hn_draft *draft)
+const char *hn_draft_value(const struct hn_draft *draft, const struct hn_value *value)
 {
-    struct hn_text *entry = hn_draft_part(draft, "entry", "");
-    append_scalar(entry, "", draft->entry);
-    append_comment(entry, "TODO: ", draft->entry_todo);
-    hn_text_append_word(hn_draft_part(draft, "origin", ""), hn_draft_line(draft, draft->origin));
-    if (draft->capture != NULL)
-        HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
-    HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
-    struct hn_text *template = hn_draft_part(draft, "template", "");
-    append_scalar(template, "", draft->template);
-    append_comment(template, "TODO: ", draft->template_todo);
-    HN_EACH(option, draft->options)
-        append_scalar(hn_draft_part(draft, "options", "\n"), "    - ", *option);
+    struct hn_text text = {0};
+    hn_value_append(&text, value);
+    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
-static void fill_names(struct hn_draft *draft)
+static void add_names(struct hn_draft *draft)
 {
     HN_EACH(each, draft->names) {
         if (each->is_size && !each->made)
-            hn_text_printf(hn_draft_part(draft, "sizes", ", "), "%s: %lld", each->name,
-                           (long long)each->preset.integer);
+            HN_DRAFT_NOTE(draft, "sizes", "%s: %lld", each->name, (long long)each->preset.integer);
         if (each->frozen)
-            hn_text_append(hn_draft_part(draft, "frozen", ", "), each->name);
+            hn_draft_note(draft, "frozen", each->name);
         if (each->override != NULL)
-            hn_text_printf(hn_draft_part(draft, "overrides", ", "), "%s: %s", each->name,
-                           each->override);
+            HN_DRAFT_NOTE(draft, "overrides", "%s: %s", each->name, each->override);
         if (each->is_size)
             continue;
-        struct hn_text *text = hn_draft_part(draft, "parameters", "\n");
-        hn_text_printf(text, "  %s: [", each->name);
-        HN_EACH(value, each->values) {
-            hn_text_append(text, value > each->values.items ? ", " : "");
-            hn_value_append(text, value);
-        }
-        hn_text_append(text, "]");
-        append_comment(text, "", each->comment);
-        if (!each->has_preset)
-            continue;
-        hn_text_printf(hn_draft_part(draft, "defaults", ", "), "%s: ", each->name);
-        hn_value_append(hn_draft_part(draft, "defaults", ""), &each->preset);
+        json_t *values = json_array();
+        HN_EACH(value, each->values)
+            json_array_append_new(values, hn_value_to_json(value));
+        add(draft, "parameters",
+            json_pack("{ss so ss*}", "name", each->name, "values", values, "comment",
+                      each->comment));
+        if (each->has_preset)
+            HN_DRAFT_NOTE(draft, "defaults", "%s: %s", each->name,
+                          hn_draft_value(draft, &each->preset));
     }
     HN_EACH(constraint, draft->constraints)
-        append_scalar(hn_draft_part(draft, "constraints", "\n"), "  - ", *constraint);
+        hn_draft_note(draft, "constraints", scalar(draft, *constraint));
 }
 
-static void append_argument(const struct hn_draft_argument *argument, struct hn_text *text)
+static void add_argument(struct hn_draft *draft, const char *list,
+                         const struct hn_draft_argument *argument)
 {
     static const char *const roles[] = {NULL, "output", "inout"};
-    hn_text_printf(text, "  - {name: %s", argument->name);
-    append_scalar(text, ", type: ", argument->type);
-    append_scalar(text, ", count: ", argument->count);
-    append_scalar(text, ", value: ", argument->value);
-    append_scalar(text, ", from: ", argument->from);
-    if (argument->other != NULL)
-        hn_text_printf(text, ", %s", argument->other);
-    append_scalar(text, ", role: ", roles[argument->role]);
-    append_scalar(text, ", fill: ", argument->fill);
-    append_scalar(text, ", file: ", argument->file);
-    hn_text_append(text, "}");
-    append_comment(text, "TODO: ", argument->todo);
+    add(draft, list,
+        json_pack("{so ss* ss* ss* ss* so ss* ss* ss* ss*}", "name",
+                  hn_string_to_json(argument->name), "type", scalar(draft, argument->type), "count",
+                  scalar(draft, argument->count), "value", scalar(draft, argument->value), "from",
+                  scalar(draft, argument->from), "other", hn_string_to_json(argument->other),
+                  "role", roles[argument->role], "fill", scalar(draft, argument->fill), "file",
+                  scalar(draft, argument->file), "todo", argument->todo));
 }
 
 /* And the launch that passes them. */
-static void fill_arguments(struct hn_draft *draft)
+static void add_arguments(struct hn_draft *draft)
 {
     bool all = true;
+    const char *bytes = "";
     HN_EACH(argument, draft->arguments) {
-        append_argument(argument, hn_draft_part(draft, "arguments", "\n"));
+        add_argument(draft, "arguments", argument);
         if (argument->expected != NULL)
-            append_scalar(hn_draft_part(draft, "expected", ", "),
-                          HN_DRAFT_TEXT(draft, "%s: ", argument->name), argument->expected);
+            HN_DRAFT_NOTE(draft, "expected", "%s: %s", argument->name,
+                          scalar(draft, argument->expected));
         all &= !argument->hidden;
         /* Every buffer once, what is read and written twice. */
         bool written = argument->role == HN_DRAFT_INOUT && !argument->unread;
         if (argument->count != NULL && (!argument->hidden || written))
-            hn_text_printf(hn_draft_part(draft, "bytes", " + "), "%ssizeof(%s) * (%s)",
-                           written ? "2 * " : "", argument->type, argument->count);
+            bytes =
+                HN_DRAFT_TEXT(draft, "%s%s%ssizeof(%s) * (%s)", bytes, *bytes != '\0' ? " + " : "",
+                              written ? "2 * " : "", argument->type, argument->count);
     }
+    hn_draft_note(draft, "bytes", bytes);
     /* A step has to list its arguments where not all of the plan are the kernel's. */
     HN_EACH(argument, draft->arguments)
         if (!all && !argument->hidden && !argument->within)
-            hn_text_append(hn_draft_part(draft, "passed", ", "), argument->name);
+            hn_draft_note(draft, "passed", argument->name);
     HN_EACH(symbol, draft->symbols)
-        append_argument(symbol, hn_draft_part(draft, "symbols", "\n"));
+        add_argument(draft, "symbols", symbol);
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        append_scalar(hn_draft_part(draft, "block", ", "), "", draft->block[axis]);
-        append_scalar(hn_draft_part(draft, "grid", ", "), "", draft->grid[axis]);
+        hn_draft_note(draft, "block", scalar(draft, draft->block[axis]));
+        hn_draft_note(draft, "grid", scalar(draft, draft->grid[axis]));
     }
-    append_scalar(hn_draft_part(draft, "shared", ""), "", draft->shared_bytes);
-    append_comment(hn_draft_part(draft, "shared", ""), "TODO: ", draft->shared_todo);
-    hn_text_append(hn_draft_part(draft, "cooperative", ""), draft->cooperative ? "true" : "");
 }
 
-/* A part that a line of draft.yaml has behind a sign; moves the line behind it. "": it is empty. */
-static const char *part_at(struct hn_draft *draft, const char **line)
+static void add_head(struct hn_draft *draft)
 {
-    const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)hn_word_length(*line + 1), *line + 1);
-    const struct hn_text *text = hn_draft_part(draft, name, "");
-    *line += 1 + strlen(name);
-    return text->length > 0 ? text->data : "";
+    struct hn_text origin HN_ENDED_BY(hn_text_finish) = {0};
+    hn_text_append_word(&origin, hn_draft_line(draft, draft->origin));
+    HN_DRAFT_NOTE(draft, "origin", "%s", origin.data);
+    HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
+    if (draft->capture != NULL)
+        HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
+    HN_EACH(option, draft->options)
+        hn_draft_note(draft, "options", scalar(draft, *option));
+    json_object_update_new(
+        draft->document,
+        json_pack("{ss* ss* ss* ss* ss* ss* sb sb sb}", "template", scalar(draft, draft->template),
+                  "template_todo", draft->template_todo, "entry", scalar(draft, draft->entry),
+                  "entry_todo", draft->entry_todo, "shared", scalar(draft, draft->shared_bytes),
+                  "shared_todo", draft->shared_todo, "own_grid", draft->grid_is_known, "own_block",
+                  draft->block_is_known, "cooperative", draft->cooperative));
 }
 
 char *hn_draft_write(struct hn_draft *draft, const char *lines)
 {
-    const char *line;
     struct hn_text text = {0};
+    const char *line;
     size_t length;
     if (draft->entry != NULL) {
-        fill_head(draft);
-        fill_names(draft);
-        fill_arguments(draft);
+        add_head(draft);
+        add_names(draft);
+        add_arguments(draft);
     }
+    struct hn_render_place place = {.document = draft->document, .doubled = true};
     while (hn_text_line(&lines, &line, &length)) {
-        const char *end = line + length;
-        bool is_there = true;
-        for (char sign = *line; sign == '?' || sign == '!'; sign = *++line)
-            is_there &= (*part_at(draft, &line) != '\0') == (sign == '?');
-        if (!is_there)
-            continue;
-        const char *at = memchr(line, '@', (size_t)(end - line)), *begin = line;
-        if (at != NULL) {
-            line = at;
-            const char *part = part_at(draft, &line);
-            if (*part == '\0')
-                continue;
-            hn_text_printf(&text, "%.*s%s", (int)(at - begin), begin, part);
+        size_t word = *line == '*' ? hn_word_length(line + 1) : 0;
+        const char *own = HN_DRAFT_TEXT(draft, "%.*s", (int)length, line);
+        const char *list = HN_DRAFT_TEXT(draft, "%.*s", (int)word, line + 1);
+        const json_t *items = json_object_get(draft->document, list);
+        for (size_t i = 0; i < (word > 0 ? json_array_size(items) : 1); i++) {
+            place.item = word > 0 ? json_array_get(items, i) : draft->document;
+            bool whole = hn_render_at(&text, &place, own + (word > 0 ? word + 2 : 0));
+            hn_text_append(&text, whole ? "\n" : "");
         }
-        hn_text_append_bytes(&text, line, (size_t)(end - line));
-        hn_text_append(&text, "\n");
     }
     return hn_needed(hn_text_take(&text));
 }
