@@ -12,7 +12,6 @@
  * timed plain and with options.graph, until they have run. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  *     bench_trials SECONDS REGIME CONFIG PROBLEM [CONFIG PROBLEM...]
  * CONFIG relative to tests/data, its default point; PROBLEM changes values of its first problem
  * ("-": none). */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "fuzz.h"
 
 /* Stands in for libFuzzer where it is not there: runs the files, and those in the folders, that it

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "cache/record/gate.h"
 #include "cache/store/store.h"
 #include "cache/store/store_roofs.h"
 #include "fuzz.h"

@@ -4,13 +4,11 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "cache/recording/recording.h"
 #include "cache/store/store_internal.h"
 #include "cache/store/store_roofs.h"

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/ended.h"
-
 enum { LONG_TEXT = 64 << 10, DEEP = 2100 };
 
 size_t fuzz_below(struct fuzz_random *random, size_t count)

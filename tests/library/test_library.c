@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "library_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>

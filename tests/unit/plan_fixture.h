@@ -6,6 +6,13 @@
 
 #include "tests/unit/unit.h"
 
+static inline struct hn_plan *plan_of(const json_t *json)
+{
+    struct hn_plan *plan = NULL;
+    assert_ok(hn_plan_from_json(json, &plan, &said));
+    return keep(plan, hn_plan_destroy);
+}
+
 /* The plan in tests/data/plans.txt of this name. */
 static inline struct hn_plan *load_plan(const char *name)
 {
@@ -13,9 +20,7 @@ static inline struct hn_plan *load_plan(const char *name)
     snprintf(path, sizeof path, "%s/plans/%s", HONE_TEST_DATA, name);
     json_auto_t *json = json_load_file(path, 0, NULL);
     assert_non_null(json);
-    struct hn_plan *plan = NULL;
-    assert_ok(hn_plan_from_json(json, &plan, &said));
-    return keep(plan, hn_plan_destroy);
+    return plan_of(json);
 }
 
 /* "TILE=16,PAD=0" */

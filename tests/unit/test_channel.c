@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process/message.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 

@@ -2,7 +2,6 @@
 #include "runtime/compile/compile.h"
 
 #include "base/file.h"
-#include "base/text.h"
 #include "nvrtc_fixture.h"
 
 ALL_TESTS(open_nvrtc, NULL)

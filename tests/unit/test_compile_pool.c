@@ -21,9 +21,9 @@ static void look(const struct hn_compile_pool *pool)
 /* Workers are this very program, run again: see the process "worker" below. */
 TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
 {
-    struct hn_compile_pool *pool = NULL;
     setenv(hangs, "1", 1);
-    pool = hn_compile_pool_create(1, 10, 0.1);
+    struct hn_compile_pool *pool =
+        keep(hn_compile_pool_create(1, 10, 0.1), hn_compile_pool_destroy);
     assert_int_equal(hn_compile_pool_timeout_ms(pool), -1);
     double start = hn_now_ms();
     assert_ok(hn_compile_pool_process(pool, &said));
@@ -39,7 +39,6 @@ TEST(a_worker_that_hangs_while_it_starts_ends_the_run)
         "a compile worker did not start within 0.1 s: NVRTC, which it loads, hangs or is very slow "
         "to read; see that $HONE_NVRTC, where it is set, names the library");
     assert_true(hn_now_ms() - start >= 99);
-    hn_compile_pool_destroy(pool);
     unsetenv(hangs);
 }
 

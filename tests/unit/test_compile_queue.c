@@ -68,14 +68,13 @@ static void end(struct fixture *fixture, struct hn_job *job, enum hn_outcome out
  * it compiled. */
 static int take(struct hn_compile_pool *client, uint64_t id, bool first)
 {
-    struct hn_image image = HN_NO_IMAGE;
+    struct hn_image image ENDED_BY(hn_image_finish) = HN_NO_IMAGE;
     if (!hn_compile_pool_take(client, &id, &id, &image))
         return -1;
     int outcome = (int)image.outcome;
     assert_true(first ? image.compile_ms > 0 : image.compile_ms == 0);
     if (image.outcome == HN_OUTCOME_OK)
         assert_memory_equal(image.cubin, "cubin", image.size);
-    hn_image_finish(&image);
     return outcome;
 }
 

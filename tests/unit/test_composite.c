@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "runtime/bench/variant.h"
-
 #include "bench_fixture.h"
 #include "tests/unit/unit.h"
 

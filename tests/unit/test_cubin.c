@@ -2,7 +2,6 @@
 #include "runtime/compile/cubin.h"
 
 #include "base/file.h"
-#include "base/text.h"
 #include "nvrtc_fixture.h"
 
 static struct hn_image image;

@@ -17,11 +17,9 @@ TEST(windows_are_averaged)
 {
     static const double joules[] = {1.00, 1.02, 1.04}, power_w[] = {400, 408, 416};
     static const double idle_w[] = {70, 70, 71};
-    struct hn_bindings all, window;
-    struct hn_error err;
-    all = (struct hn_bindings){0};
-    window = (struct hn_bindings){0};
-    hn_error_init(&err);
+    struct hn_bindings all ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_bindings window ENDED_BY(hn_bindings_finish) = {0};
+    struct hn_error err = {0};
     for (int i = 0; i < 3; i++) {
         set(&window, "energy.joules", joules[i]);
         set(&window, "energy.power_w", power_w[i]);
@@ -38,8 +36,6 @@ TEST(windows_are_averaged)
     assert_true(hn_observed(&all, "energy.windows") == 3 &&
                 hn_observed(&all, "energy.seconds") == 6 &&
                 hn_observed(&all, "energy.idle_w") == 71);
-    hn_bindings_finish(&all);
-    hn_bindings_finish(&window);
 }
 
 static struct hn_record made(enum hn_outcome outcome, double us, double joules)

@@ -171,17 +171,18 @@ TEST(random_terms_agree_with_the_evaluator)
     assert_true(told > 3 * unsaid);
 }
 
-static void set_up_text(struct fixture *fixture, const char *text, const struct hn_domain *domains,
-                        struct hn_expression **expression)
+static void set_up_text(struct fixture *fixture, const char *text, const struct hn_domain *domains)
 {
+    struct hn_expression *expression = NULL;
     static const char *const names[] = {"A", "B", "C", "D"};
     static const char *const words[] = {"x", "y", "z"};
     const struct hn_scope scope = {names, 4, words, 3};
     *fixture = (struct fixture){.parameter_count = 4, .slot_count = 4};
     memcpy(fixture->domains, domains, 4 * sizeof *domains);
-    assert_ok(hn_expression_parse(text, expression, NULL));
-    assert_ok(hn_expression_bind(*expression, &scope, NULL));
-    assert_true(hn_conjuncts_add(&fixture->conjuncts, *expression, 0));
+    assert_ok(hn_expression_parse(text, &expression, NULL));
+    keep(expression, hn_expression_destroy);
+    assert_ok(hn_expression_bind(expression, &scope, NULL));
+    assert_true(hn_conjuncts_add(&fixture->conjuncts, expression, 0));
     assert_true(hn_terms_init(&fixture->terms, fixture->domains, 4));
 }
 
@@ -225,14 +226,12 @@ TEST(conditions_agree_with_the_evaluator)
     random_seed(3);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct fixture fixture;
-        struct hn_expression *expression = NULL;
-        set_up_text(&fixture, texts[i], domains, &expression);
+        set_up_text(&fixture, texts[i], domains);
         for (size_t j = 0; j < fixture.conjuncts.count; j++) {
             if (!check_conjunct(&fixture, &fixture.conjuncts.items[j]))
                 fail_conjunct(&fixture, "terms cannot say this");
         }
         tear_down(&fixture);
-        hn_expression_destroy(expression);
     }
 }
 
@@ -289,10 +288,8 @@ TEST(conjuncts_are_split_at_the_top)
     const struct hn_domain domains[] = {{&one, 1}, {&one, 1}, {&one, 1}, {&one, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct fixture fixture;
-        struct hn_expression *expression = NULL;
-        set_up_text(&fixture, cases[i].text, domains, &expression);
+        set_up_text(&fixture, cases[i].text, domains);
         assert_int_equal(fixture.conjuncts.count, cases[i].count);
         tear_down(&fixture);
-        hn_expression_destroy(expression);
     }
 }

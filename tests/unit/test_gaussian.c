@@ -100,7 +100,7 @@ TEST(interpolates_what_it_was_told)
 /* A target that is not known is what the others before it predict: it changes no prediction. */
 TEST(unknown_targets_say_nothing)
 {
-    struct hn_gaussian all, known;
+    struct hn_gaussian all ENDED_BY(hn_gaussian_finish), known ENDED_BY(hn_gaussian_finish);
     double inputs[COUNT * FEATURES];
     double all_targets[COUNT], known_targets[COUNT];
     hn_gaussian_init(&all, FEATURES, category, COUNT);
@@ -120,8 +120,6 @@ TEST(unknown_targets_say_nothing)
     predict(&known, known_targets, at, &known_mean, &known_variance);
     assert_true(fabs(mean - known_mean) < 1e-9);
     assert_true(variance < known_variance);
-    hn_gaussian_finish(&all);
-    hn_gaussian_finish(&known);
 }
 
 static double *scale_of(struct hn_gaussian *gaussian, size_t i)

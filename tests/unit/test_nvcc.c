@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "runtime/compile/compile_internal.h"
 #include "tests/unit/nvrtc_fixture.h"
 
 static char folder[] = "/tmp/hone-test-nvcc-XXXXXX";

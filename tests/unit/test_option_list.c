@@ -4,7 +4,6 @@
 #include <dirent.h>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "nvrtc_fixture.h"
 
 /* Both lists, as messages tell them: names one after another. */

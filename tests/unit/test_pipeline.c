@@ -4,6 +4,7 @@
 #include "runtime/plan/launch.h"
 
 #include "bench_fixture.h"
+#include "plan_fixture.h"
 #include "tests/unit/unit.h"
 
 static struct bench_fixture smooth;
@@ -213,14 +214,12 @@ TEST(padded_inputs_are_cut)
 
 TEST(plans_with_pipelines_read_back)
 {
-    struct hn_plan *plan = NULL;
     json_t *json = keep(hn_plan_to_json(smooth.config->plan), json_decref);
-    assert_ok(hn_plan_from_json(json, &plan, &said));
+    struct hn_plan *plan = plan_of(json);
     json_t *again = keep(hn_plan_to_json(plan), json_decref);
     assert_true(json_equal(json, again));
     assert_string_equal(hn_plan_hash(plan).hex, hn_plan_hash(smooth.config->plan).hex);
     assert_non_null(json_object_get(json, "pipeline"));
-    hn_plan_destroy(plan);
 }
 
 TEST(too_much_managed_memory_is_refused)

@@ -223,13 +223,12 @@ TEST(a_whole_number_may_be_real)
     assert_int_equal(end.type, HN_REAL);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         expect_choice(&rule, &choices[i]);
-    struct hn_rule_program *program = hn_rule_program_make(&rule);
+    struct hn_rule_program *program = keep(hn_rule_program_make(&rule), hn_rule_program_destroy);
     double order[HN_RULE_CONFIGURATIONS_MOST];
     assert_non_null(program);
     struct hn_bindings problem ENDED_BY(hn_bindings_finish);
     assert_ok(hn_bindings_parse("BETA=0.0", &problem, NULL));
     assert_non_null(hn_rule_program_find(program, &problem, order));
-    hn_rule_program_destroy(program);
     json_auto_t *json = hn_fields_to_json(&hn_rule_structure, &rule);
     assert_true(
         json_is_true(json_object_get(json_array_get(json_object_get(json, "values"), 0), "real")));

@@ -305,7 +305,7 @@ TEST(divisors_and_multiples_are_all_found)
     static const char *const constraints[] = {"A % B == 0", "B % A == 0", "0 == (A * 3 + 12) % B",
                                               "B % (A + C) == 0", "(A - 400) % B == 0"};
     for (size_t i = 0; i < sizeof constraints / sizeof constraints[0]; i++) {
-        struct hn_space *space = hn_space_create();
+        struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
         uint64_t valid = 0;
         add_range(space, "A", 5, 300);
         add_range(space, "B", 12, 280);
@@ -325,7 +325,6 @@ TEST(divisors_and_multiples_are_all_found)
             }
         }
         assert_int_equal(hn_space_size(space), valid);
-        hn_space_destroy(space);
     }
 }
 
@@ -439,7 +438,7 @@ TEST(products_that_may_overflow_end)
 {
     unsigned long long steps[2];
     for (int i = 0; i < 2; i++) {
-        struct hn_space *space = hn_space_create();
+        struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
         add_ranges(space, 4, 60000);
         constrain(space, "P0 * P1 * P2 * P3 == 720720");
         space->limits.steps = 1000000;
@@ -448,7 +447,6 @@ TEST(products_that_may_overflow_end)
                         "only ");
         steps[i] = strtoull(said.message, NULL, 10);
         assert_true(steps[i] < 200000000);
-        hn_space_destroy(space);
     }
     assert_true(steps[0] == steps[1]);
 }

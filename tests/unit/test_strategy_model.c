@@ -313,7 +313,7 @@ TEST(is_repeatable)
 
 TEST(proposes_all_there_is_and_ends)
 {
-    struct hn_space *space = hn_space_create();
+    struct hn_space *space = keep(hn_space_create(), hn_space_destroy);
     struct hn_value values[] = {hn_integer(1), hn_integer(2), hn_integer(4), hn_integer(8),
                                 hn_integer(16)};
     hn_space_add_parameter(space, "A", values, 5);
@@ -327,9 +327,8 @@ TEST(proposes_all_there_is_and_ends)
     assert_int_equal(found.distinct, 15);
     assert_true(found.count < MOST);
     assert_true(found.chance == 0);
-    hn_space_destroy(space);
 
-    space = hn_space_create();
+    space = keep(hn_space_create(), hn_space_destroy);
     for (const char *name = "A"; *name != 'E'; name = &"ABCDE"[*name - 'A' + 1]) {
         const char text[2] = {*name, 0};
         add_range(space, text, 3, 1);
@@ -337,7 +336,6 @@ TEST(proposes_all_there_is_and_ends)
     assert_ok(hn_space_build(space, &said));
     run(space, &plan, &found);
     assert_int_equal(found.distinct, 1);
-    hn_space_destroy(space);
 }
 
 /* The best points of a source come first, and the search is over sooner than without. */

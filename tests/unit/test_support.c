@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <glob.h>
 
-#include "runtime/bench/bench.h"
 #include "runtime/bench/support.h"
 #include "tests/unit/config_fixture.h"
 #include "tests/unit/nvrtc_fixture.h"

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/text.h"
 #include "nvrtc_fixture.h"
 
 #define FOLDER HONE_TEST_DATA "/templates/includes"
