@@ -68,16 +68,3 @@ struct hn_interval hn_interval_widen(struct hn_interval interval, double resolut
     interval.high = fmax(interval.high, interval.median + 0.5 * resolution);
     return interval;
 }
-
-void hn_solve(double *rows, size_t count)
-{
-    size_t width = count + 1;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++) {
-            double factor = k == i ? 0 : rows[k * width + i] / rows[i * width + i];
-            for (size_t j = i; j < width; j++)
-                rows[k * width + j] -= factor * rows[i * width + j];
-        }
-    for (size_t i = 0; i < count; i++)
-        rows[i * width + count] /= rows[i * width + i];
-}

@@ -33,10 +33,6 @@ double hn_median(double *values, size_t count);
 #define HN_OUTSIDE_USUAL 0.05
 struct hn_interval hn_interval_of(double *values, size_t count, double outside);
 
-/* Solves equations that are symmetric and positive definite: `count` rows of as many numbers and the right side, which becomes the
- * solution. */
-void hn_solve(double *rows, size_t count);
-
 /* Widens an interval to at least `resolution` around its median. */
 struct hn_interval hn_interval_widen(struct hn_interval interval, double resolution);
 

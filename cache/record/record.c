@@ -19,12 +19,6 @@ bool hn_outcome_is_open(enum hn_outcome outcome)
     return outcome == HN_OUTCOME_SKIPPED || outcome == HN_OUTCOME_COMPILE_STOPPED;
 }
 
-bool hn_outcome_is_wrong(enum hn_outcome outcome)
-{
-    return outcome == HN_OUTCOME_WRONG_RESULT || outcome == HN_OUTCOME_OUT_OF_BOUNDS ||
-           outcome == HN_OUTCOME_DEVICE_FAULT;
-}
-
 const char *const hn_regime_names[] = {[HN_COLD] = "cold",
                                        [HN_WARM] = "warm",
                                        [HN_STREAM] = "stream",

@@ -115,8 +115,6 @@ enum hn_outcome {
 extern const char *const hn_outcome_names[HN_OUTCOME_COUNT];
 /* Whether it says neither how fast the variant is nor that it fails. */
 bool hn_outcome_is_open(enum hn_outcome outcome);
-/* Whether the variant ran and did what no right one does. */
-bool hn_outcome_is_wrong(enum hn_outcome outcome);
 /* What each means, in some words. */
 extern const char *const hn_outcome_meanings[HN_OUTCOME_COUNT];
 

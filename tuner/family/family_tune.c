@@ -139,24 +139,23 @@ static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
     struct hn_config *config = tuning->measuring.config;
     struct hn_matrix *matrix = tuning->measuring.matrix;
     struct hn_space *space = NULL;
-    struct hn_bindings point;
     if (hn_failed(err) ||
         hn_config_take_problem(config, &matrix->sizes[size].problem, err) != HN_OK ||
         hn_config_space(config, 0, false, &space, err) != HN_OK)
         return;
     uint16_t *choice HN_FREED = hn_need(hn_space_parameter_count(space), sizeof *choice);
     if (matrix->point_count == 0) {
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         hn_config_default_point(config, space, &point);
         hn_matrix_add_point(matrix, &point);
-        hn_bindings_finish(&point);
         add_rules(tuning, space, choice, err);
     }
     tuning->is_small = hn_space_enumerated(space) && hn_space_size(space) <= SMALL_SPACE;
     for (uint64_t i = 0; tuning->is_small && i < hn_space_size(space); i++) {
+        struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = {0};
         hn_space_point(space, i, choice);
         hn_space_bindings(space, choice, &point);
         hn_matrix_add_point(matrix, &point);
-        hn_bindings_finish(&point);
     }
     hn_space_destroy(space);
 }

@@ -207,7 +207,7 @@ static void see_edges(const struct hn_sight *sight, const struct hn_bindings *pr
 bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *problem,
                   const struct hn_matrix_point *point, float *seen)
 {
-    struct hn_launch launch;
+    struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     const struct hn_family_kernel *kernel = &sight->kernel;
     if (!hn_launch_try(kernel->config->plan, kernel->device, problem, &point->values, &launch,
                        NULL))
@@ -220,7 +220,6 @@ bool hn_sight_see(const struct hn_sight *sight, const struct hn_bindings *proble
         double own = hn_config_estimate(kernel->config, problem, &point->values, NULL);
         *seen = own > 0 ? (float)log(own) : 0;
     }
-    hn_launch_finish(&launch);
     return true;
 }
 

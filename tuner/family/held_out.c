@@ -289,12 +289,11 @@ static void replay_rule(struct hn_measuring *measuring, struct hn_family_replay 
 void hn_family_replay(const struct hn_family_options *options, struct hn_family_replay *replay,
                       struct hn_error *err)
 {
-    struct hn_measuring measuring;
+    struct hn_measuring measuring HN_ENDED_BY(hn_measuring_finish) = {0};
     *replay = (struct hn_family_replay){.rule = NULL};
     hn_measuring_start(&measuring, options, err);
     find_rule(&measuring, replay, err);
     replay_rule(&measuring, replay, err);
     if (err->status == HN_EINTERRUPTED)
         hn_fail(err, HN_EINTERRUPTED, "interrupted; what was measured is kept");
-    hn_measuring_finish(&measuring);
 }

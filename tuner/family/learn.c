@@ -550,9 +550,15 @@ static void fit_corrections(const struct learning *learning, size_t configuratio
     }
     for (size_t i = 0; i < count; i++)
         rows[i * width + i] += ridge;
-    hn_solve(rows, count);
+    /* They are symmetric and positive definite. */
     for (size_t i = 0; i < count; i++)
-        corrections[i] = rows[i * width + count];
+        for (size_t k = 0; k < count; k++) {
+            double factor = k == i ? 0 : rows[k * width + i] / rows[i * width + i];
+            for (size_t j = i; j < width; j++)
+                rows[k * width + j] -= factor * rows[i * width + j];
+        }
+    for (size_t i = 0; i < count; i++)
+        corrections[i] = rows[i * width + count] / rows[i * width + i];
 }
 
 /* What costs say of all configurations at more sizes, drawn beside the samples. */

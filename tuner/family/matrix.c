@@ -61,7 +61,10 @@ size_t hn_matrix_add_point(struct hn_matrix *matrix, const struct hn_bindings *v
 void hn_matrix_tell(struct hn_matrix_point *point, const struct hn_record *record)
 {
     double occupancy = record->resources.occupancy;
-    point->wrong = point->wrong || hn_outcome_is_wrong(record->outcome);
+    bool wrong = record->outcome == HN_OUTCOME_WRONG_RESULT ||
+                 record->outcome == HN_OUTCOME_OUT_OF_BOUNDS ||
+                 record->outcome == HN_OUTCOME_DEVICE_FAULT;
+    point->wrong = point->wrong || wrong;
     if (occupancy > 0 && (!point->loaded || occupancy > point->occupancy))
         point->occupancy = occupancy;
     point->loaded = point->loaded || occupancy > 0;
