@@ -513,7 +513,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "  MAX_STEPS: [64, 96, 128]" + same, "  B: [128, 256, 512]\n", "  GRAM: [2, 3, 4]" + same, "  kVec: [2, 4, 8]" + same),
                 ("template <int BLOCK, int EACH> __global__ void k(const float *x, float *most, int n) { int i = blockIdx.x * BLOCK + threadIdx.x * EACH; if (i < n) most[i / BLOCK] = x[i] * blockDim.x; }\n"
                  "void f(float *x, float *m, int n) { k<1024, 4><<<n / 1024, 256>>>(x, m, n); }",
-                 "the template's BLOCK; TODO: are results the same with each of these?", "  # TODO: does each fit the template's numbers?\n"),
+                 "the template's BLOCK; TODO: are results the same with each of these?", "  # TODO: does each fit the template's numbers?\n",
+                 "  block: [TUNE_TUNE_BLOCK]\n", "  grid: [n // 1024]\n"),
                 ("#define STATES 64\ntypedef struct { float to[STATES][STATES]; } chain_t;\n__global__ void k(const chain_t *c, float *x) { x[blockIdx.x * STATES + threadIdx.x] = c->to[threadIdx.x][0]; }\n"
                  "void f(chain_t *c, float *x) { k<<<100, STATES>>>(c, x); }", "  STATES: [32, 64, 128]" + same, "  block: [STATES]\n"),
                 ("#define LIMIT 1024\n__global__ void k(float *x, int length, int way) { __shared__ float s[LIMIT]; s[threadIdx.x] = way; x[blockIdx.x * LIMIT + threadIdx.x] = s[length]; }\n"

@@ -43,14 +43,12 @@ const char *hn_draft_replace(const struct hn_draft *draft, const char *text, con
 
 const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 {
-    char upper[128];
-    snprintf(upper, sizeof upper, "TUNE_%s", wish);
+    char *upper = hn_need_kept(&draft->unit->memory, hn_need_copy(wish));
     for (char *c = upper; *c != '\0'; c++)
         *c = hn_upper(*c);
-    bool taken = hn_is_like(upper + 5, "reserved") ||
-                 HN_HAS(draft->unit, HN_EVERYWHERE, upper + 5) ||
-                 hn_draft_find(draft, upper + 5) != NULL;
-    return HN_DRAFT_TEXT(draft, "%s", taken ? upper : upper + 5);
+    bool taken = hn_is_like(upper, "reserved") || HN_HAS(draft->unit, HN_EVERYWHERE, upper) ||
+                 hn_draft_find(draft, upper) != NULL;
+    return taken ? hn_draft_free_name(draft, HN_DRAFT_TEXT(draft, "TUNE_%s", upper)) : upper;
 }
 
 /* Parameters. */
@@ -451,22 +449,19 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
                      const struct passed *passed)
 {
     long long count = declared->bytes / hn_type_bytes(passed->field);
-    struct hn_draft_argument whole = {.name = declared->name}, data = {.hidden = true};
-    data.name = HN_DRAFT_TEXT(draft, "%s_data", declared->name);
+    const char *type = declared->type_name, *name = declared->name;
+    struct hn_draft_argument whole = {.name = name}, data = {.type = passed->field, .hidden = true};
+    data.name = HN_DRAFT_TEXT(draft, "%s_data", name);
+    data.count = HN_DRAFT_TEXT(draft, "%lld", count);
+    data.todo = HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", type);
+    whole.from = passed->as == MAP ? NULL : data.name;
     if (passed->as == MAP) { /* until somebody says it */
         data.type = "float32";
         data.count = "65536";
         data.role = HN_DRAFT_INOUT;
-        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", declared->name);
-        whole.other =
-            HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: %s, box: 32", data.name, data.count);
+        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", name);
+        whole.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: 65536, box: 32", data.name);
         whole.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
-    } else {
-        data.type = passed->field;
-        data.count = HN_DRAFT_TEXT(draft, "%lld", count);
-        data.todo =
-            HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", declared->type_name);
-        whole.from = data.name;
     }
     *HN_GROW(draft->unit, draft->arguments) = data;
     *HN_GROW(draft->unit, draft->arguments) = whole;

@@ -63,7 +63,6 @@ struct hn_draft {
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
-    int64_t literal[3];                  /* the numbers with which it tells a block that is a parameter; else 0 */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
     bool varies;                              /* the count that was given last is the most of all points */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */

@@ -27,16 +27,13 @@ struct import {
 /* Each list within a text may have as many values as the whole. */
 enum { MOST_BYTES = 4 << 20, MOST_VALUES = 4096, MOST_LISTS = 64 };
 
-/* Takes what stands before a sign, outside of brackets and quotes, off a text, which is changed;
+/* Takes what stands before a sign, outside of brackets, off a text, which is changed;
  * all where there is no such sign, and then *text is NULL. Without blanks around it. */
 static char *take(char **text, const char *sign)
 {
     char *begin = *text + strspn(*text, " "), *at = begin;
-    for (int depth = 0; *at != '\0' && (depth != 0 || strncmp(at, sign, strlen(sign)) != 0); at++) {
-        char *quote = *at == '\'' || *at == '"' ? strchr(at + 1, *at) : NULL;
+    for (int depth = 0; *at != '\0' && (depth != 0 || strncmp(at, sign, strlen(sign)) != 0); at++)
         depth += (strchr("([{", *at) != NULL) - (strchr(")]}", *at) != NULL);
-        at = quote != NULL ? quote : at;
-    }
     *text = *at != '\0' ? at + strlen(sign) : NULL;
     while (at > begin && at[-1] == ' ')
         at--;

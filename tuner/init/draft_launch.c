@@ -216,7 +216,7 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
 /* With the block along an axis where the number is with which the launch tells it. */
 static const char *with_block(const struct hn_draft *draft, const char *text, int axis)
 {
-    const long long number = draft->literal[axis];
+    const long long number = hn_draft_number(draft, draft->block[axis], HN_OF_PARAMETERS);
     if (text == NULL || number <= 2)
         return text;
     return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
@@ -401,11 +401,10 @@ static bool take_block(struct hn_draft *draft)
         if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0 ||
             hn_is_like(single(draft, parts[axis]), "fact")) /* "dim3(WARP_SIZE, ROWS)" */
             continue;
-        draft->literal[axis] = strtoll(block[axis], NULL, 10);
+        int64_t number = strtoll(block[axis], NULL, 10);
         /* It may be what bounds the kernel at its default point. */
-        bool bound =
-            flat && hn_draft_number(draft, draft->bounds, HN_OF_PARAMETERS) == draft->literal[axis];
-        block[axis] = bound ? draft->bounds : add_block(draft, flat, axis, draft->literal[axis]);
+        bool bound = flat && hn_draft_number(draft, draft->bounds, HN_OF_PARAMETERS) == number;
+        block[axis] = bound ? draft->bounds : add_block(draft, flat, axis, number);
     }
     /* There has to be something to tune. */
     HN_EACH(each, draft->names)
@@ -550,8 +549,8 @@ static void guess_block(struct hn_draft *draft)
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {
         /* One that is named for x alone leaves one thread in y. */
-        bool none = axis >= draft->dimensions, one = none || axis > (flat || along ? 0 : 1);
-        const struct hn_draft_name *found = flat || none ? NULL : find_axis(draft, axis);
+        bool one = axis >= draft->dimensions || axis > (flat || along ? 0 : 1);
+        const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
         const char *tile = flat ? NULL : find_tile(draft, axis, draft->kernel->body);
         const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
         const int64_t told = hn_draft_number(draft, draft->block[axis], HN_OF_ALL);

@@ -366,11 +366,12 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
         bool passed = strcmp(before, "&") == 0 && is_one_of(hn_text_at(unit, i - 2), "(,") &&
                       hn_at(unit, open, "(") && !from;
-        HN_EACH(function, unit->functions) { /* "clip(n);" of "void clip(int &n)" */
-            struct hn_tokens given = hn_inside(unit, open), item, parameter;
-            struct hn_tokens taken = hn_inside(unit, function->name + 1);
-            while (function->name > 0 && hn_at(unit, open - 1, hn_text_at(unit, function->name)) &&
-                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
+        HN_EACH_AT(each, unit, HN_EVERYWHERE, hn_text_at(unit, open - 1)) {
+            /* "clip(n);" of "void clip(int &n)" */
+            struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
+            struct hn_tokens item, parameter;
+            while (hn_at(unit, each + 1, "(") && hn_next(unit, ",", &given, &item) &&
+                   hn_next(unit, ",", &taken, &parameter))
                 passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
                           !HN_HAS(unit, parameter, "const");
         }
@@ -655,10 +656,8 @@ static void read_function(struct reading *reading, CXCursor cursor)
     struct hn_tokens whole = extent_of(reading, cursor), outer = reading->function;
     struct hn_tokens head = {whole.begin, place_of(reading, cursor)}, body = whole;
     body.begin = hn_find(unit, (struct hn_tokens){head.end, whole.end}, "{");
-    if (body.begin == SIZE_MAX || !reading->clang.isCursorDefinition(cursor)) {
-        HN_GROW(unit, unit->functions)->name = head.end;
+    if (body.begin == SIZE_MAX || !reading->clang.isCursorDefinition(cursor))
         return;
-    }
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
@@ -670,7 +669,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
     unit->relaxed |= (device && !HN_HAS(unit, head, "__device__")) ||
                      ((device || kernel) && HN_HAS(unit, body, "std"));
     *HN_GROW(unit, unit->functions) =
-        (struct hn_function){body, head.end, !kernel && device, !kernel && !device};
+        (struct hn_function){body, !kernel && device, !kernel && !device};
     if (hn_at(unit, body.begin + 1, "return"))
         *HN_GROW(unit, unit->meanings) =
             (struct hn_meaning){.name = name_of(reading, cursor),

@@ -86,7 +86,6 @@ struct hn_missing {
 
 struct hn_function {
     struct hn_tokens body;
-    size_t name; /* its token; 0: a macro's */
     bool device, host; /* device: a macro, too; neither: a kernel */
 };
 
