@@ -187,7 +187,6 @@ static void read_source(struct import *import)
     static const char *const places[] = {"", "../"};
     const char *given = text_of(import->kernel, "KernelFile"), *at = "";
     const char *file = given != NULL && given[0] != '\0' ? given : "TODO.cu";
-    const char *language = text_of(import->kernel, "Language");
     const char *name = text_of(import->kernel, "KernelName");
     bool relative = file[0] != '/', found = false;
     struct hn_draft *draft = import->draft;
@@ -207,8 +206,6 @@ static void read_source(struct import *import)
             draft->kernel = kernel;
     if (found && !hn_failed(&why))
         hn_draft_choose_compiler(draft);
-    if (language != NULL && !hn_same_letters(language, "CUDA", SIZE_MAX))
-        HN_DRAFT_NOTE(draft, "language", "%s", language);
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
     bool instance = name != NULL && strchr(name, '<') != NULL;
     draft->entry = instance ? name : own != NULL ? own : draft->name;
@@ -431,22 +428,6 @@ static void add_argument(struct import *import, const json_t *json)
             (struct hn_draft_argument){.name = name, .from = argument.name};
 }
 
-/* Results that the file has are not read: what is right is a kernel's to say, or a file's, where
- * the inputs are what they were. */
-static void add_reference(struct hn_draft *draft, const json_t *json)
-{
-    const char *target = text_of(json, "TargetName"), *source = text_of(json, "DataSource");
-    const char *method = text_of(json, "ValidationMethod");
-    const char *threshold = number_of(draft, json_object_get(json, "ValidationThreshold"));
-    bool relative = method != NULL && hn_find_letters(method, "Relative") != NULL;
-    HN_DRAFT_NOTE(draft, "reference",
-                  "# TODO: what %s should be (`reference`, docs/config.md). The file says: %s",
-                  target != NULL ? target : "an argument", source != NULL ? source : "nothing");
-    if (threshold != NULL)
-        HN_DRAFT_NOTE(draft, "reference", "# compare: {%s: %s}", relative ? "relative" : "absolute",
-                      threshold);
-}
-
 /* The launch. */
 
 /* "LocalSize": {"X": "block_size_x"}; what means nothing here is NULL and left to do. */
@@ -567,8 +548,11 @@ char *hn_import_write(const json_t *root, const char *kernel, const char *path, 
     json_array_foreach(arguments, i, json) add_argument(&import, json);
     set_launch(&draft, import.kernel);
     add_options(&import);
-    json_array_foreach(json_object_get(import.kernel, "ReferenceArguments"), i, json)
-        add_reference(&draft, json);
+    /* Results that the file has are not read: what is right is a kernel's to say, or a file's,
+     * where the inputs are what they were. */
+    json_object_set(draft.document, "language", json_object_get(import.kernel, "Language"));
+    json_object_set(draft.document, "reference",
+                    json_object_get(import.kernel, "ReferenceArguments"));
     char *text = hn_draft_write(&draft, hn_init_draft);
     hn_draft_finish(&draft);
     return text;

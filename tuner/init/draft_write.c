@@ -160,10 +160,15 @@ char *hn_draft_write(struct hn_draft *draft, const char *lines)
         const char *own = HN_DRAFT_TEXT(draft, "%.*s", (int)length, line);
         const char *list = HN_DRAFT_TEXT(draft, "%.*s", (int)word, line + 1);
         const json_t *items = json_object_get(draft->document, list);
+        own += word > 0 ? word + 2 : 0;
         for (size_t i = 0; i < (word > 0 ? json_array_size(items) : 1); i++) {
+            struct hn_text whole HN_ENDED_BY(hn_text_finish) = {0};
             place.item = word > 0 ? json_array_get(items, i) : draft->document;
-            bool whole = hn_render_at(&text, &place, own + (word > 0 ? word + 2 : 0));
-            hn_text_append(&text, whole ? "\n" : "");
+            if (hn_render_at(&whole, &place, own))
+                hn_text_printf(&text, "%s\n",
+                               *own == '#'    ? hn_draft_line(draft, whole.data)
+                               : *own != '\0' ? whole.data
+                                              : "");
         }
     }
     return hn_needed(hn_text_take(&text));
