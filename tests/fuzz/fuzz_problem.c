@@ -38,14 +38,14 @@ static void check_config(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *kernel FREED = NULL, *text FREED = NULL;
     struct hn_error err = {0};
-    json_auto_t *root = NULL;
-    if (!fuzz_fine(
-            hn_import_load(fuzz_write_file("problem.json", data, size), &root, &kernel, &err),
-            &err))
+    struct hn_unit unit = {.path = NULL};
+    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {.unit = &unit};
+    const char *path = fuzz_write_file("problem.json", data, size);
+    if (!fuzz_fine(hn_import_load(&draft, path, &err), &err))
         return 0;
-    text = hn_import_write(root, kernel, "problem.json", "../problems/");
-    check_config(text);
+    draft.origin = "problem.json";
+    hn_import_make(&draft, "../problems/");
+    check_config(hn_draft_write(&draft, hn_init_draft));
     return 0;
 }

@@ -13,22 +13,14 @@
 enum { SOURCE_MOST = 16 << 20 };
 static const char range_mark[] = "%RANGE%";
 
-struct init {
-    const char *path, *output; /* output: "-": standard output */
-    char *template;            /* as a file in the output's folder names the source */
-    const struct hn_options *options;
-    const struct hn_capture *capture; /* NULL: there is none */
-    struct hn_blocks memory;
-};
-
 /* NULL, with why, where none or several could be meant. */
-static const struct hn_kernel *choose(const struct init *init, struct hn_unit *unit,
+static const struct hn_kernel *choose(const struct hn_given *given, struct hn_unit *unit,
                                       struct hn_error *err)
 {
-    const char *entry = init->options->entry, *names = "";
+    const char *entry = given->options->entry, *names = "";
     const struct hn_kernel *chosen = NULL;
-    if (entry == NULL && init->capture != NULL)
-        entry = init->capture->head.kernel;
+    if (entry == NULL && given->capture != NULL)
+        entry = given->capture->head.kernel;
     HN_EACH(each, unit->kernels) {
         size_t scope = strlen(each->scope);
         /* In the source, or by the driver. */
@@ -45,54 +37,52 @@ static const struct hn_kernel *choose(const struct init *init, struct hn_unit *u
         hn_fail(err, HN_ECONFIG,
                 "%s: found no __global__ function with a body; a kernel that a macro makes cannot "
                 "be read",
-                init->path);
+                given->path);
     else if (chosen == NULL && entry != NULL)
         hn_fail(err, HN_EUSAGE, "--%s: %s has no kernel '%s'; there are: %s",
-                entry == init->options->entry ? "entry" : "capture", init->path, entry, names);
+                entry == given->options->entry ? "entry" : "capture", given->path, entry, names);
     else if (chosen == NULL)
-        hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", init->path,
+        hn_fail(err, HN_EUSAGE, "%s has %zu kernels: %s; --entry NAME says which", given->path,
                 unit->kernels.count, names);
     return chosen;
 }
 
-/* Takes the text. Never over a file that is there. A draft should be a config as it stands; where
- * it is none, what is wrong is the first thing to do. */
-static void write_config(const struct init *init, char *text, struct hn_error *err)
+/* Never over a file that is there. A draft should be a config as it stands; where it is none, what
+ * is wrong is the first thing to do. */
+static void write_config(const struct hn_given *given, const char *output, const char *text,
+                         struct hn_error *err)
 {
     struct hn_config *config = NULL;
     struct hn_error wrong;
-    const char *next = init->capture != NULL ? "tune" : "space";
-    bool file = strcmp(init->output, "-") != 0;
-    if (!hn_failed(err) && !file)
+    const char *next = given->capture != NULL ? "tune" : "space";
+    if (strcmp(output, "-") == 0)
         hn_output_data(text, strlen(text), err);
-    else if (!hn_failed(err) && access(init->output, F_OK) == 0)
+    else if (access(output, F_OK) == 0)
         hn_fail(err, HN_EUSAGE,
-                "%s is there already and is not overwritten; -o FILE writes elsewhere",
-                init->output);
-    else if (!hn_failed(err) && hn_file_write(init->output, text, strlen(text), err) == HN_OK &&
-             !init->options->quiet)
-        printf("wrote %s\nnext: %s`%s`\n", init->output,
-               init->capture != NULL ? "" : "look at its lines marked TODO, then ",
-               hn_follow_up(init->options, next, init->output));
-    if (file && !hn_failed(err) && hn_config_load(init->output, NULL, &config, &wrong) != HN_OK)
+                "%s is there already and is not overwritten; -o FILE writes elsewhere", output);
+    else if (hn_file_write(output, text, strlen(text), err) == HN_OK && !given->options->quiet)
+        printf("wrote %s\nnext: %s`%s`\n", output,
+               given->capture != NULL ? "" : "look at its lines marked TODO, then ",
+               hn_follow_up(given->options, next, output));
+    if (!hn_failed(err) && strcmp(output, "-") != 0 &&
+        hn_config_load(output, NULL, &config, &wrong) != HN_OK)
         fprintf(stderr, "hone: warning: as it stands it is no config: %s\n", wrong.message);
     hn_config_destroy(config);
-    free(text);
 }
 
 /* Names the output, after the kernel, and the template. */
-static void name_files(struct init *init, const char *kernel, struct hn_error *err)
+static void name_files(struct hn_draft *draft, const char *path, struct hn_error *err)
 {
-    if (init->output == NULL)
-        init->output = hn_need_format(&init->memory, "%.*s%s.yaml",
-                                      (int)(basename(init->path) - init->path), init->path, kernel);
+    if (draft->output == NULL)
+        draft->output =
+            HN_DRAFT_TEXT(draft, "%.*s%s.yaml", (int)(basename(path) - path), path, draft->name);
+    const char *output = draft->output;
     struct hn_text text = {0}, within HN_ENDED_BY(hn_text_finish) = {0};
-    hn_text_printf(&within, "%.*s.", (int)(basename(init->output) - init->output), init->output);
-    char *source HN_FREED = realpath(init->path, NULL);
+    hn_text_printf(&within, "%.*s.", (int)(basename(output) - output), output);
+    char *source HN_FREED = realpath(path, NULL);
     char *folder HN_FREED = realpath(hn_needed(within.data), NULL);
     if (source == NULL || folder == NULL) {
-        hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", init->output,
-                strerror(errno));
+        hn_fail(err, HN_ERUN, "the folder of %s cannot be found: %s", output, strerror(errno));
     } else {
         size_t common = 0, i = 0;
         within.length = 0;
@@ -103,67 +93,57 @@ static void name_files(struct init *init, const char *kernel, struct hn_error *e
             hn_text_append(&text, within.data[i] == '/' ? "../" : "");
         hn_text_append(&text, source + common);
     }
-    init->template = hn_need_kept(&init->memory, hn_text_take(&text));
+    draft->template = hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
 
 /* A config from what another tuner was told. */
-static void import_problem(struct init *init, struct hn_error *err)
+static void import_problem(const struct hn_given *given, struct hn_draft *draft,
+                           struct hn_error *err)
 {
-    json_auto_t *root = NULL;
-    char *kernel HN_FREED = NULL;
-    if (hn_import_load(init->path, &root, &kernel, err) != HN_OK)
+    if (hn_import_load(draft, given->path, err) != HN_OK)
         return;
-    name_files(init, kernel, err);
-    *basename(init->template) = '\0';
-    write_config(init, hn_import_write(root, kernel, init->path, init->template), err);
+    name_files(draft, given->path, err);
+    const char *template = draft->template;
+    hn_import_make(draft,
+                   HN_DRAFT_TEXT(draft, "%.*s", (int)(basename(template) - template), template));
 }
 
 /* The lines `// %RANGE% NAME alias first:last:step` of a benchmark of CUB say what is tuned of the
  * program that it is. It prints as NVBench does, and has CUB's own tuning where TUNE_BASE is 1. */
-static void draft_program(struct init *init, const char *source, struct hn_error *err)
+static void draft_program(const struct hn_given *given, struct hn_draft *draft, const char *source,
+                          struct hn_error *err)
 {
-    struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft = {.unit = &unit};
-    const char *file = basename(init->path);
-    const char *name = HN_DRAFT_TEXT(&draft, "%.*s", (int)hn_word_length(file), file);
-    name_files(init, name, err);
-    HN_DRAFT_NOTE(&draft, "name", "%s", name);
-    hn_draft_note(&draft, "template", HN_DRAFT_TEXT(&draft, "\"%s\"", init->template));
-    HN_DRAFT_NOTE(&draft, "macros", "\"-DTUNE_BASE=${TUNE_BASE}\"");
-    const char *firsts = "";
+    const char *file = basename(given->path), *firsts = "";
+    draft->name = HN_DRAFT_TEXT(draft, "%.*s", (int)hn_word_length(file), file);
+    name_files(draft, given->path, err);
+    HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
+    hn_draft_note(draft, "template", HN_DRAFT_TEXT(draft, "\"%s\"", draft->template));
+    HN_DRAFT_NOTE(draft, "macros", "\"-DTUNE_BASE=${TUNE_BASE}\"");
     for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
         char macro[HN_WORD_MOST + 1];
         long long first, last, step;
         if (sscanf(at + strlen(range_mark), " %255[A-Za-z0-9_] %*s %lld:%lld:%lld", macro, &first,
                    &last, &step) != 4)
             continue;
-        HN_DRAFT_NOTE(&draft, "ranges", "%s: {range: [%lld, %lld], step: %lld}", macro, first, last,
+        HN_DRAFT_NOTE(draft, "ranges", "%s: {range: [%lld, %lld], step: %lld}", macro, first, last,
                       step);
-        HN_DRAFT_NOTE(&draft, "macros", "\"-D%s=${%s}\"", macro, macro);
-        firsts = HN_DRAFT_TEXT(&draft, "%s%s%s == %lld", firsts, *firsts != '\0' ? " and " : "",
+        HN_DRAFT_NOTE(draft, "macros", "\"-D%s=${%s}\"", macro, macro);
+        firsts = HN_DRAFT_TEXT(draft, "%s%s%s == %lld", firsts, *firsts != '\0' ? " and " : "",
                                macro, first);
     }
-    hn_draft_note(&draft, "firsts", firsts);
-    write_config(init, hn_draft_write(&draft, hn_init_program), err);
-    hn_draft_finish(&draft);
+    hn_draft_note(draft, "firsts", firsts);
 }
 
-static void draft_source(struct init *init, struct hn_error *err)
+static void draft_source(const struct hn_given *given, struct hn_draft *draft, struct hn_error *err)
 {
-    struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft = {.unit = &unit, .capture = init->capture};
-    if (hn_unit_read(init->path, &unit, err) == HN_OK)
-        draft.kernel = choose(init, &unit, err);
-    if (draft.kernel != NULL) {
-        hn_draft_make(&draft);
-        name_files(init, draft.name, err);
-        draft.template = init->template;
-        draft.output = init->output;
-        if (init->capture != NULL && !hn_failed(err) && access(init->output, F_OK) != 0)
-            hn_draft_take_capture(&draft, err);
-        write_config(init, hn_draft_write(&draft, hn_init_draft), err);
-    }
-    hn_draft_finish(&draft);
+    if (hn_unit_read(given->path, draft->unit, err) == HN_OK)
+        draft->kernel = choose(given, draft->unit, err);
+    if (draft->kernel == NULL)
+        return;
+    hn_draft_make(draft);
+    name_files(draft, given->path, err);
+    if (draft->capture != NULL && !hn_failed(err) && access(draft->output, F_OK) != 0)
+        hn_draft_take_capture(draft, err);
 }
 
 static void run(struct hn_given *given, struct hn_error *err)
@@ -180,12 +160,17 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_capture_open(options->capture, &given->capture, err);
     else if (options->entry == NULL)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
-    struct init init = {given->path, options->output, NULL, options, given->capture, {NULL}};
-    if (text != NULL && strstr(text, range_mark) != NULL)
-        draft_program(&init, text, err);
+    struct hn_unit unit = {.path = NULL};
+    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {
+        .unit = &unit, .capture = given->capture, .output = options->output};
+    bool program = text != NULL && strstr(text, range_mark) != NULL;
+    if (program)
+        draft_program(given, &draft, text, err);
     else if (!hn_failed(err))
-        (problem ? import_problem : draft_source)(&init, err);
-    hn_blocks_finish(&init.memory);
+        (problem ? import_problem : draft_source)(given, &draft, err);
+    if (!hn_failed(err))
+        write_config(given, draft.output,
+                     hn_draft_write(&draft, program ? hn_init_program : hn_init_draft), err);
 }
 
 const struct hn_command hn_command_init = {

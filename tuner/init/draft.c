@@ -733,5 +733,6 @@ void hn_draft_make(struct hn_draft *draft)
 void hn_draft_finish(struct hn_draft *draft)
 {
     json_decref(draft->document);
+    json_decref(draft->problem);
     hn_blocks_finish(&draft->unit->memory);
 }

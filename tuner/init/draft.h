@@ -9,7 +9,7 @@
 #include "tuner/init/unit.h"
 
 /* A first config: what is known, what is guessed and what is left to do, from a source (hn_draft_make) or from what
- * another tuner was told (hn_import_write). Strings live as long as the unit. */
+ * another tuner was told (hn_import_make). Strings live as long as the unit. */
 
 /* What the config has a name for: a parameter, or a size of the problem. */
 struct hn_draft_name {
@@ -60,6 +60,7 @@ struct hn_draft {
     const struct hn_capture *capture; /* NULL: there is none */
     const char *output;               /* the config's path, where there is one */
     json_t *document;                 /* what is written; NULL: nothing yet */
+    json_t *problem;                  /* of another tuner; NULL: there is none */
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
@@ -75,16 +76,15 @@ void hn_draft_make(struct hn_draft *draft);
 void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 /* Its unit, too. */
 void hn_draft_finish(struct hn_draft *draft);
-/* A tuning problem in JSON, T1 or CAFF. kernel: as config and file are called, "convolution". Both NULL before, both to be freed
- * all the same. HN_ERUN: cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
-enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err);
-/* The config of that kernel from the file at `path`, where what it cannot say in Hone's terms is marked TODO; free it.
- * prefix: how to get to the file's folder from the config's, "" or "../problems/". Looks for the kernel's source, which
- * may be missing, in the file's folder and the one above. */
-char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix);
-/* The config's text, once; free it. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each
+/* A tuning problem in JSON, T1 or CAFF; the draft has its kernel's name, as config and file are called, "convolution". HN_ERUN:
+ * cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
+enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct hn_error *err);
+/* Makes the draft of it, where what it cannot say in Hone's terms is marked TODO. prefix: how to get to the file's folder from the
+ * config's, "" or "../problems/". Looks for the kernel's source, which may be missing, in the file's folder and the one above. */
+void hn_import_make(struct hn_draft *draft, const char *prefix);
+/* The config's text, once. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each
  * item of a list. A draft without an entry has no more lists than it was given. */
-char *hn_draft_write(struct hn_draft *draft, const char *lines);
+const char *hn_draft_write(struct hn_draft *draft, const char *lines);
 /* draft.yaml.in, program.yaml.in. */
 extern const char hn_init_draft[], hn_init_program[];
 

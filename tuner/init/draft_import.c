@@ -16,7 +16,7 @@ static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z
 
 struct import {
     const json_t *kernel; /* KernelSpecification */
-    const char *prefix;   /* hn_import_write */
+    const char *prefix;   /* hn_import_make */
     int lists;            /* of one text */
     struct hn_draft
         *draft; /* its unit is empty where there is no source, or none that could be read */
@@ -149,19 +149,20 @@ static bool has(const json_t *object, const char *key, const char *word)
     return found != NULL && hn_same_letters(found, word, SIZE_MAX);
 }
 
-enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, struct hn_error *err)
+enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct hn_error *err)
 {
     json_error_t place;
     char *text HN_FREED = NULL;
     size_t size;
+    draft->origin = path;
     if (hn_file_read(path, MOST_BYTES, &text, &size, err) != HN_OK)
         return err->status;
-    *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
-    if (*root == NULL)
+    json_t *root = draft->problem = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);
+    if (root == NULL)
         return hn_fail(err, HN_EFORMAT, "%s:%d:%d: %s", path, place.line, place.column, place.text);
     const json_t *parameters =
-        json_object_get(json_object_get(*root, "ConfigurationSpace"), "TuningParameters");
-    const json_t *specified = json_object_get(*root, "KernelSpecification");
+        json_object_get(json_object_get(root, "ConfigurationSpace"), "TuningParameters");
+    const json_t *specified = json_object_get(root, "KernelSpecification");
     const char *given = text_of(specified, "KernelName"), *name = given != NULL ? given : "";
     if (json_array_size(parameters) > 0 && json_is_object(specified)) {
         /* "sum" of "ns::sum<float, 4>". */
@@ -169,13 +170,13 @@ enum hn_status hn_import_load(const char *path, json_t **root, char **kernel, st
         while (last > name && hn_is_word_char(last[-1]))
             last--;
         bool word = last < end && !hn_is_digit(*last);
-        *kernel = hn_needed(word ? strndup(last, (size_t)(end - last)) : strdup("kernel"));
+        draft->name = word ? HN_DRAFT_TEXT(draft, "%.*s", (int)(end - last), last) : "kernel";
         return HN_OK;
     }
     return hn_fail(
         err, HN_EFORMAT,
         "%s: found %s without %s; expected a T1 or CAFF problem (results: `hone cache import`)",
-        path, hn_json_type_name(*root),
+        path, hn_json_type_name(root),
         json_is_object(specified) ? "TuningParameters in ConfigurationSpace"
                                   : "KernelSpecification");
 }
@@ -528,32 +529,27 @@ static void add_options(struct import *import)
     }
 }
 
-char *hn_import_write(const json_t *root, const char *kernel, const char *path, const char *prefix)
+void hn_import_make(struct hn_draft *draft, const char *prefix)
 {
-    struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft = {.unit = &unit, .origin = path, .name = kernel};
-    const json_t *space = json_object_get(root, "ConfigurationSpace"), *json;
-    struct import import = {json_object_get(root, "KernelSpecification"), prefix, 0, &draft};
-    const json_t *arguments = json_object_get(import.kernel, "Arguments");
+    const json_t *space = json_object_get(draft->problem, "ConfigurationSpace"), *json;
+    const json_t *kernel = json_object_get(draft->problem, "KernelSpecification");
+    const json_t *arguments = json_object_get(kernel, "Arguments");
+    struct import import = {kernel, prefix, 0, draft};
     size_t i;
-    hn_draft_note(&draft, "tuner", "T1");
+    hn_draft_note(draft, "tuner", "T1");
     read_source(&import);
     json_array_foreach(json_object_get(space, "TuningParameters"), i, json)
         add_parameter(&import, json);
-    json_array_foreach(json_object_get(import.kernel, "ProblemSize"), i, json)
-        add_size(&draft, i < 3 ? problem_names[i] : NULL, json);
+    json_array_foreach(json_object_get(kernel, "ProblemSize"), i, json)
+        add_size(draft, i < 3 ? problem_names[i] : NULL, json);
     json_array_foreach(arguments, i, json) if (has(json, "MemoryType", "Scalar"))
-        add_size(&draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
-    add_conditions(&draft, json_object_get(space, "Conditions"));
+        add_size(draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
+    add_conditions(draft, json_object_get(space, "Conditions"));
     json_array_foreach(arguments, i, json) add_argument(&import, json);
-    set_launch(&draft, import.kernel);
+    set_launch(draft, kernel);
     add_options(&import);
     /* Results that the file has are not read: what is right is a kernel's to say, or a file's,
      * where the inputs are what they were. */
-    json_object_set(draft.document, "language", json_object_get(import.kernel, "Language"));
-    json_object_set(draft.document, "reference",
-                    json_object_get(import.kernel, "ReferenceArguments"));
-    char *text = hn_draft_write(&draft, hn_init_draft);
-    hn_draft_finish(&draft);
-    return text;
+    json_object_set(draft->document, "language", json_object_get(kernel, "Language"));
+    json_object_set(draft->document, "reference", json_object_get(kernel, "ReferenceArguments"));
 }

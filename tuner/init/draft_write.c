@@ -144,7 +144,7 @@ static void add_head(struct hn_draft *draft)
                   draft->block_is_known, "cooperative", draft->cooperative));
 }
 
-char *hn_draft_write(struct hn_draft *draft, const char *lines)
+const char *hn_draft_write(struct hn_draft *draft, const char *lines)
 {
     struct hn_text text = {0};
     const char *line;
@@ -171,5 +171,5 @@ char *hn_draft_write(struct hn_draft *draft, const char *lines)
                                               : "");
         }
     }
-    return hn_needed(hn_text_take(&text));
+    return hn_need_kept(&draft->unit->memory, hn_text_take(&text));
 }
