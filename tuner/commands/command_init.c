@@ -104,8 +104,8 @@ static void import_problem(const struct hn_given *given, struct hn_draft *draft,
         return;
     name_files(draft, given->path, err);
     const char *template = draft->template;
-    hn_import_make(draft,
-                   HN_DRAFT_TEXT(draft, "%.*s", (int)(basename(template) - template), template));
+    draft->prefix = HN_DRAFT_TEXT(draft, "%.*s", (int)(basename(template) - template), template);
+    hn_import_make(draft);
 }
 
 /* The lines `// %RANGE% NAME alias first:last:step` of a benchmark of CUB say what is tuned of the

@@ -61,6 +61,8 @@ struct hn_draft {
     const char *output;               /* the config's path, where there is one */
     json_t *document;                 /* what is written; NULL: nothing yet */
     json_t *problem;                  /* of another tuner; NULL: there is none */
+    const char *prefix;               /* how to get to its folder from the config's, "" or "../problems/" */
+    int lists;                        /* of one text of it */
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
@@ -79,9 +81,9 @@ void hn_draft_finish(struct hn_draft *draft);
 /* A tuning problem in JSON, T1 or CAFF; the draft has its kernel's name, as config and file are called, "convolution". HN_ERUN:
  * cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
 enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct hn_error *err);
-/* Makes the draft of it, where what it cannot say in Hone's terms is marked TODO. prefix: how to get to the file's folder from the
- * config's, "" or "../problems/". Looks for the kernel's source, which may be missing, in the file's folder and the one above. */
-void hn_import_make(struct hn_draft *draft, const char *prefix);
+/* Makes the draft of it, where what it cannot say in Hone's terms is marked TODO. Looks for the kernel's source, which may be
+ * missing, in the file's folder and the one above. */
+void hn_import_make(struct hn_draft *draft);
 /* The config's text, once. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each
  * item of a list. A draft without an entry has no more lists than it was given. */
 const char *hn_draft_write(struct hn_draft *draft, const char *lines);

@@ -14,14 +14,6 @@
 static const char *const axes[] = {"X", "Y", "Z"};
 static const char *const problem_names[] = {"PROBLEM_X", "PROBLEM_Y", "PROBLEM_Z"};
 
-struct import {
-    const json_t *kernel; /* KernelSpecification */
-    const char *prefix;   /* hn_import_make */
-    int lists;            /* of one text */
-    struct hn_draft
-        *draft; /* its unit is empty where there is no source, or none that could be read */
-};
-
 /* Values as other tuners list them. These are sticky (base/error.h). */
 
 /* Each list within a text may have as many values as the whole. */
@@ -42,7 +34,7 @@ static char *take(char **text, const char *sign)
 }
 
 /* Once where the list has a name. */
-static void add_value(struct import *import, struct hn_draft_name *list, struct hn_value value,
+static void add_value(struct hn_draft *draft, struct hn_draft_name *list, struct hn_value value,
                       struct hn_error *err)
 {
     HN_EACH(each, list->values)
@@ -51,25 +43,25 @@ static void add_value(struct import *import, struct hn_draft_name *list, struct 
     if (!hn_failed(err) && list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
     if (!hn_failed(err))
-        *HN_GROW(import->draft->unit, list->values) = value;
+        *HN_GROW(draft->unit, list->values) = value;
 }
 
-static void read_list(struct import *import, char *text, struct hn_draft_name *list,
+static void read_list(struct hn_draft *draft, char *text, struct hn_draft_name *list,
                       struct hn_error *err);
 
 /* "ELEMENT", or one for each of a list: "ELEMENT for NAME in LIST if CONDITION". */
-static void read_item(struct import *import, char *text, struct hn_draft_name *list,
+static void read_item(struct hn_draft *draft, char *text, struct hn_draft_name *list,
                       struct hn_error *err)
 {
     struct hn_draft_name over = {.name = NULL};
-    struct hn_draft scope = {.unit = import->draft->unit, .names = {.items = &over}};
+    struct hn_draft scope = {.unit = draft->unit, .names = {.items = &over}};
     struct hn_value value, holds = hn_boolean(true);
     char *element = take(&text, " for ");
     if (text != NULL) {
         over.name = take(&text, " in ");
-        read_list(import, text != NULL ? take(&text, " if ") : element, &over, err);
+        read_list(draft, text != NULL ? take(&text, " if ") : element, &over, err);
     } else {
-        add_value(import, &over, hn_integer(0), err);
+        add_value(draft, &over, hn_integer(0), err);
     }
     scope.names.count = over.name != NULL;
     HN_EACH(i, over.values) {
@@ -77,12 +69,12 @@ static void read_item(struct import *import, char *text, struct hn_draft_name *l
         if (!hn_failed(err) &&
             (text == NULL || hn_draft_holds(&scope, text, HN_OF_ALL, &holds, err)) &&
             hn_value_truth(&holds) && hn_draft_holds(&scope, element, HN_OF_ALL, &value, err))
-            add_value(import, list, value, err);
+            add_value(draft, list, value, err);
     }
 }
 
 /* range(end), range(begin, end), range(begin, end, step). False: it is none. */
-static bool add_range(struct import *import, const struct hn_draft_name *given,
+static bool add_range(struct hn_draft *draft, const struct hn_draft_name *given,
                       struct hn_draft_name *list, struct hn_error *err)
 {
     int64_t numbers[3] = {0, 0, 1};
@@ -94,7 +86,7 @@ static bool add_range(struct import *import, const struct hn_draft_name *given,
     }
     for (int64_t i = numbers[0];
          !hn_failed(err) && (numbers[2] > 0 ? i < numbers[1] : i > numbers[1]);) {
-        add_value(import, list, hn_integer(i), err);
+        add_value(draft, list, hn_integer(i), err);
         if (__builtin_add_overflow(i, numbers[2], &i))
             break;
     }
@@ -105,7 +97,7 @@ static bool add_range(struct import *import, const struct hn_draft_name *given,
  * comprehensions over one of them with an optional condition, and sums of these; elements are
  * expressions as configs have them. Words live as long as the memory. HN_ECONFIG: something else,
  * or too much. */
-static void read_list(struct import *import, char *text, struct hn_draft_name *list,
+static void read_list(struct hn_draft *draft, char *text, struct hn_draft_name *list,
                       struct hn_error *err)
 {
     while (text != NULL && !hn_failed(err)) {
@@ -115,18 +107,18 @@ static void read_list(struct import *import, char *text, struct hn_draft_name *l
         size_t open = range ? 5 : copy ? 4 : 0, length = strlen(term);
         bool listed = length > open + 1 && strchr("([", term[open]) != NULL &&
                       term[length - 1] == (term[open] == '(' ? ')' : ']') &&
-                      import->lists++ < MOST_LISTS;
+                      draft->lists++ < MOST_LISTS;
         if (listed) {
-            item = hn_need_kept(&import->draft->unit->memory,
+            item = hn_need_kept(&draft->unit->memory,
                                 hn_needed(strndup(term + open + 1, length - open - 2)));
             if (copy)
-                read_list(import, item, list, err);
+                read_list(draft, item, list, err);
             for (char *rest = copy ? NULL : item; rest != NULL && !hn_failed(err);) {
                 item = take(&rest, ",");
                 if (*item != '\0' || rest != NULL) /* a comma may end it */
-                    read_item(import, item, range ? &ends : list, err);
+                    read_item(draft, item, range ? &ends : list, err);
             }
-            listed = !range || add_range(import, &ends, list, err);
+            listed = !range || add_range(draft, &ends, list, err);
         }
         if (!listed && !hn_failed(err))
             hn_fail(err, HN_ECONFIG,
@@ -183,14 +175,13 @@ enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct h
 
 /* The source: in the file's folder or the one above it. Where it cannot be read, nothing is known
  * of it but why. */
-static void read_source(struct import *import)
+static void read_source(struct hn_draft *draft, const json_t *specified)
 {
     static const char *const places[] = {"", "../"};
-    const char *given = text_of(import->kernel, "KernelFile"), *at = "";
+    const char *given = text_of(specified, "KernelFile"), *at = "";
     const char *file = given != NULL && given[0] != '\0' ? given : "TODO.cu";
-    const char *name = text_of(import->kernel, "KernelName");
+    const char *name = text_of(specified, "KernelName");
     bool relative = file[0] != '/', found = false;
-    struct hn_draft *draft = import->draft;
     struct hn_error why = {.status = HN_OK};
     for (size_t i = 0; i < 2 && relative && !found; i++) {
         int folder = (int)(basename(draft->origin) - draft->origin);
@@ -200,7 +191,7 @@ static void read_source(struct import *import)
         if (found && hn_unit_read(path, draft->unit, &why) != HN_OK)
             HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
     }
-    draft->template = HN_DRAFT_TEXT(draft, "%s%s%s", relative ? import->prefix : "", at, file);
+    draft->template = HN_DRAFT_TEXT(draft, "%s%s%s", relative ? draft->prefix : "", at, file);
     draft->template_todo = found ? NULL : "it is not there";
     HN_EACH(kernel, draft->unit->kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
@@ -217,7 +208,7 @@ static void read_source(struct import *import)
 /* Parameters, conditions and the default point. */
 
 /* All numbers, all booleans or all words, each of them once. */
-static void read_values(struct import *import, const json_t *values,
+static void read_values(struct hn_draft *draft, const json_t *values,
                         struct hn_draft_name *parameter, struct hn_error *err)
 {
     size_t i;
@@ -226,15 +217,14 @@ static void read_values(struct import *import, const json_t *values,
     json_array_foreach(values, i, item)
     {
         if (!hn_failed(err) && hn_value_from_json(item, &value, err) == HN_OK)
-            add_value(import, parameter, value, err);
+            add_value(draft, parameter, value, err);
     }
     if (json_is_string(values)) {
-        char *text =
-            hn_need_kept(&import->draft->unit->memory, hn_need_copy(json_string_value(values)));
+        char *text = hn_need_kept(&draft->unit->memory, hn_need_copy(json_string_value(values)));
         for (char *c = text; *c != '\0'; c++)
             *c = hn_is_space(*c) ? ' ' : *c;
-        import->lists = 0;
-        read_list(import, text, parameter, err);
+        draft->lists = 0;
+        read_list(draft, text, parameter, err);
     }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
@@ -250,18 +240,17 @@ static void read_values(struct import *import, const json_t *values,
 }
 
 /* One that cannot be is a line of what is left to do. */
-static void add_parameter(struct import *import, const json_t *json)
+static void add_parameter(struct hn_draft *draft, const json_t *json)
 {
     const char *name = text_of(json, "Name"), *values = text_of(json, "Values");
     const char *given = text_of(json, "Default");
     struct hn_draft_name parameter = {.name = name, .own = name};
-    struct hn_draft *draft = import->draft;
     struct hn_error err = {.status = HN_OK};
     struct hn_value preset = hn_word(""); /* none of them */
     hn_value_from_json(json_object_get(json, "Default"), &preset, NULL);
     if (name == NULL || !hn_text_is_word(name) || hn_draft_find(draft, name) != NULL)
         hn_fail(&err, HN_ECONFIG, "found a name that is no word, or is there already");
-    read_values(import, json_object_get(json, "Values"), &parameter, &err);
+    read_values(draft, json_object_get(json, "Values"), &parameter, &err);
     if (hn_failed(&err)) {
         HN_DRAFT_NOTE(draft, "odd_parameters", "# TODO: %.60s: %s%s%s",
                       name != NULL ? name : "a parameter without a name", err.message,
@@ -352,9 +341,8 @@ static const char *count_of(const struct hn_draft *draft, const json_t *argument
 }
 
 /* Sets it; returns whether the file says it. */
-static bool set_fill(struct import *import, const json_t *json, struct hn_draft_argument *argument)
+static bool set_fill(struct hn_draft *draft, const json_t *json, struct hn_draft_argument *argument)
 {
-    struct hn_draft *draft = import->draft;
     const char *source = text_of(json, "DataSource");
     const char *value = number_of(draft, json_object_get(json, "FillValue"));
     bool random = has(json, "FillType", "Random"), constant = has(json, "FillType", "Constant");
@@ -364,7 +352,7 @@ static bool set_fill(struct import *import, const json_t *json, struct hn_draft_
                                     : NULL;
     if (source != NULL && has(json, "FillType", "BinaryRaw"))
         argument->file =
-            HN_DRAFT_TEXT(draft, "%s%s", source[0] == '/' ? "" : import->prefix, source);
+            HN_DRAFT_TEXT(draft, "%s%s", source[0] == '/' ? "" : draft->prefix, source);
     return random || argument->fill != NULL || argument->file != NULL;
 }
 
@@ -380,9 +368,8 @@ static void ask(struct hn_draft *draft, const json_t *json, bool known, const ch
 }
 
 /* An argument, a variable of the source that is a copy of it, or such a variable alone. */
-static void add_argument(struct import *import, const json_t *json)
+static void add_argument(struct hn_draft *draft, const json_t *specified, const json_t *json)
 {
-    struct hn_draft *draft = import->draft;
     const char *name = text_of(json, "Name"), *said;
     bool scalar = has(json, "MemoryType", "Scalar"), symbol = has(json, "MemoryType", "Symbol");
     struct hn_draft_argument argument = {.name = name, .type = type_of(draft, json)};
@@ -391,9 +378,9 @@ static void add_argument(struct import *import, const json_t *json)
     /* The file's name, or none that means anything: also where a variable of the source has it. */
     bool word = name != NULL && hn_text_is_word(name), constant = has(json, "MemType", "Constant");
     /* Of more arguments than the kernel has, those in constant memory are none of it. */
-    symbol |= constant && !scalar && draft->kernel != NULL &&
-              draft->kernel->arguments.count <
-                  json_array_size(json_object_get(import->kernel, "Arguments"));
+    symbol |=
+        constant && !scalar && draft->kernel != NULL &&
+        draft->kernel->arguments.count < json_array_size(json_object_get(specified, "Arguments"));
     if (has(json, "MemoryType", "Local") || (symbol && !word))
         return;
     bool usable = word && !constant;
@@ -417,7 +404,7 @@ static void add_argument(struct import *import, const json_t *json)
             argument.role = both ? HN_DRAFT_INOUT : HN_DRAFT_OUTPUT;
         ask(draft, json, symbol || writes || both || has(json, "AccessType", "ReadOnly"),
             "input, output or inout?", "AccessType", &argument);
-        ask(draft, json, argument.role == HN_DRAFT_OUTPUT || set_fill(import, json, &argument),
+        ask(draft, json, argument.role == HN_DRAFT_OUTPUT || set_fill(draft, json, &argument),
             "which fill?", "DataSource", &argument);
         ask(draft, json, typed, "which type?", "Type", &argument);
         ask(draft, json, count != NULL, "how many elements?", "Size", &argument);
@@ -496,12 +483,11 @@ static void set_launch(struct hn_draft *draft, const json_t *kernel)
 }
 
 /* Those of the file, and macros that Kernel Tuner defines in every source. */
-static void add_options(struct import *import)
+static void add_options(struct hn_draft *draft, const json_t *specified)
 {
-    struct hn_draft *draft = import->draft;
     const json_t *json;
     size_t i;
-    json_array_foreach(json_object_get(import->kernel, "CompilerOptions"), i, json)
+    json_array_foreach(json_object_get(specified, "CompilerOptions"), i, json)
     {
         const char *option = json_is_string(json) ? json_string_value(json) : "that is no text";
         const char *folder = hn_option_value(option, "include-path");
@@ -515,7 +501,7 @@ static void add_options(struct import *import)
                 folder == NULL || folder[0] == '/'
                     ? option
                     : HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(folder - option), option,
-                                    import->prefix, folder);
+                                    draft->prefix, folder);
     }
     if (HN_HAS(draft->unit, HN_EVERYWHERE, "kernel_tuner"))
         *HN_GROW(draft->unit, draft->options) = "-Dkernel_tuner=1";
@@ -529,25 +515,24 @@ static void add_options(struct import *import)
     }
 }
 
-void hn_import_make(struct hn_draft *draft, const char *prefix)
+void hn_import_make(struct hn_draft *draft)
 {
     const json_t *space = json_object_get(draft->problem, "ConfigurationSpace"), *json;
     const json_t *kernel = json_object_get(draft->problem, "KernelSpecification");
     const json_t *arguments = json_object_get(kernel, "Arguments");
-    struct import import = {kernel, prefix, 0, draft};
     size_t i;
     hn_draft_note(draft, "tuner", "T1");
-    read_source(&import);
+    read_source(draft, kernel);
     json_array_foreach(json_object_get(space, "TuningParameters"), i, json)
-        add_parameter(&import, json);
+        add_parameter(draft, json);
     json_array_foreach(json_object_get(kernel, "ProblemSize"), i, json)
         add_size(draft, i < 3 ? problem_names[i] : NULL, json);
     json_array_foreach(arguments, i, json) if (has(json, "MemoryType", "Scalar"))
         add_size(draft, text_of(json, "Name"), json_object_get(json, "FillValue"));
     add_conditions(draft, json_object_get(space, "Conditions"));
-    json_array_foreach(arguments, i, json) add_argument(&import, json);
+    json_array_foreach(arguments, i, json) add_argument(draft, kernel, json);
     set_launch(draft, kernel);
-    add_options(&import);
+    add_options(draft, kernel);
     /* Results that the file has are not read: what is right is a kernel's to say, or a file's,
      * where the inputs are what they were. */
     json_object_set(draft->document, "language", json_object_get(kernel, "Language"));
