@@ -141,8 +141,8 @@ static bool is_used(const struct hn_draft *draft, const char *name)
     bool idle = hn_lower(name[strlen(name) - 1]) - 'x' >= draft->dimensions; /* "BLOCK_Y" */
     bool used =
         HN_HAS(unit, own, name) || (!idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name));
-    HN_EACH(function, unit->functions)
-        used |= function->device && HN_HAS(unit, function->body, name);
+    HN_EACH(body, unit->device)
+        used |= HN_HAS(unit, *body, name);
     return used;
 }
 
@@ -352,9 +352,8 @@ void hn_draft_choose_compiler(struct hn_draft *draft)
         if (!suits || hn_is_like(name, "library"))
             why = HN_DRAFT_TEXT(draft, "NVRTC has no <%s>", name);
     }
-    HN_EACH(function, draft->unit->functions)
-        if (function->host && why == NULL)
-            why = "NVRTC compiles no code of the host";
+    if (draft->unit->host.count > 0 && why == NULL)
+        why = "NVRTC compiles no code of the host";
     if (why != NULL)
         HN_DRAFT_NOTE(draft, "nvcc", "%s", why);
     if (why != NULL && draft->unit->relaxed)

@@ -604,9 +604,9 @@ static void guess_grid(struct hn_draft *draft)
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
             rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
                        strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL;
-        HN_EACH(function, unit->functions)
-            if (tile == NULL && !rowwise && function->device)
-                tile = find_tile(draft, axis, function->body);
+        HN_EACH(body, unit->device)
+            if (tile == NULL && !rowwise)
+                tile = find_tile(draft, axis, *body);
         HN_EACH(each, draft->names)
             if (alone && is_numeric(each) && hn_is_like(each->own, "blocks"))
                 rows = each->name;

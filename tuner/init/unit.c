@@ -21,6 +21,7 @@ struct reading {
     CXTranslationUnit tree;
     const char *scope; /* of namespaces */
     struct hn_tokens function;
+    bool host;                        /* what was read last */
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
     bool foreign;        /* a file of the source's own is missing, which may define anything */
@@ -339,7 +340,7 @@ static void read_macros(struct reading *reading)
             .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
             .macro = true,
             .guarded = guard[depth] != NULL && body < end};
-        *HN_GROW(unit, unit->functions) = (struct hn_function){.body = {body, end}, .device = true};
+        *HN_GROW(unit, unit->device) = (struct hn_tokens){body, end};
         if (takes)
             read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end}, false);
     }
@@ -399,7 +400,7 @@ static void read_variable(struct reading *reading, CXCursor cursor)
      * blocks(64)"; what begins as 0 is set: "get(&blocks);" */
     bool field = cursor.kind == CXCursor_FieldDecl;
     bool local = reading->function.begin > 0;
-    bool host = local && unit->functions.items[unit->functions.count - 1].host;
+    bool host = local && reading->host;
     bool loop = host && hn_at(unit, whole.begin - 1, "("); /* "for (int k = 0;" */
     bool later = field || (local && !loop && !clang->isConstQualifiedType(type));
     CXCursor parent = clang->getCursorSemanticParent(cursor);
@@ -668,8 +669,9 @@ static void read_function(struct reading *reading, CXCursor cursor)
     bool device = HN_HAS(unit, head, "__device__") || HN_HAS(unit, head, "constexpr");
     unit->relaxed |= (device && !HN_HAS(unit, head, "__device__")) ||
                      ((device || kernel) && HN_HAS(unit, body, "std"));
-    *HN_GROW(unit, unit->functions) =
-        (struct hn_function){body, !kernel && device, !kernel && !device};
+    reading->host = !kernel && !device;
+    if (!kernel)
+        *(device ? HN_GROW(unit, unit->device) : HN_GROW(unit, unit->host)) = body;
     if (hn_at(unit, body.begin + 1, "return"))
         *HN_GROW(unit, unit->meanings) =
             (struct hn_meaning){.name = name_of(reading, cursor),
@@ -803,8 +805,8 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
                 hn_need_format(&unit->memory, theirs ? "%s <%s>" : "%s %s", unit->absent, kept);
     }
     bool host = false;
-    HN_EACH(function, unit->functions)
-        host |= function->host && function->body.begin < used && used < function->body.end;
+    HN_EACH(body, unit->host)
+        host |= body->begin < used && used < body->end;
     HN_EACH(kernel, unit->kernels)
         HN_EACH(argument, kernel->arguments)
             host |= strcmp(argument->name, kept) == 0;
@@ -858,7 +860,8 @@ static bool parse(struct reading *reading)
             files[count++] = (struct CXUnsavedFile){
                 hn_need_format(&unit->memory, "/hone/%s", hn_host_headers[i].name),
                 hn_host_headers[i].text, strlen(hn_host_headers[i].text)};
-    unit->tokens.count = unit->kernels.count = unit->meanings.count = unit->functions.count = 0;
+    unit->tokens.count = unit->kernels.count = unit->meanings.count = 0;
+    unit->device.count = unit->host.count = 0;
     void *index = clang->createIndex(0, 0);
     if (clang->parseTranslationUnit2(index, unit->path, options, sizeof options / sizeof *options,
                                      files, count, CXTranslationUnit_KeepGoing,

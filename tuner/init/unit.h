@@ -84,18 +84,13 @@ struct hn_missing {
     bool condition; /* of an #if */
 };
 
-struct hn_function {
-    struct hn_tokens body;
-    bool device, host; /* device: a macro, too; neither: a kernel */
-};
-
 struct hn_unit {
     char *path, *text;
     HN_GROWING(struct hn_token) tokens;
     HN_GROWING(struct hn_kernel) kernels;
     HN_GROWING(struct hn_meaning) meanings;
     HN_GROWING(struct hn_missing) missing;
-    HN_GROWING(struct hn_function) functions;
+    HN_GROWING(struct hn_tokens) device, host; /* bodies of functions that are no kernels; device: of macros, too */
     struct hn_kernel_argument functor; /* a structure that can be called; its record is NULL: there is none */
     bool relaxed; /* code of the device calls functions that are constexpr alone */
     const char *absent; /* " a.h <b/b.h>", headers that it includes as its own, or of a library */
