@@ -394,7 +394,6 @@ struct passed {
 static struct passed passed_as(const struct hn_draft *draft,
                                const struct hn_kernel_argument *declared)
 {
-    const struct hn_kernel *kernel = draft->kernel;
     const char *name = declared->type_name, *instance = NULL;
     /* Of all fields of a structure; NULL: there are none, or of several types. */
     const char *common = declared->fields.count > 0 ? declared->fields.items->type : NULL;
@@ -407,8 +406,8 @@ static struct passed passed_as(const struct hn_draft *draft,
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
     size_t which;
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
-        which < kernel->parameters.count)
-        instance = kernel->parameters.items[which].instance;
+        which < draft->kernel->parameters.count)
+        instance = draft->kernel->parameters.items[which].instance;
     passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
     if (declared->pointer)
         passed.as = BUFFER;

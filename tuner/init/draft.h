@@ -62,7 +62,7 @@ struct hn_draft {
     json_t *document;                 /* what is written; NULL: nothing yet */
     json_t *problem;                  /* of another tuner; NULL: there is none */
     const char *prefix;               /* how to get to its folder from the config's, "" or "../problems/" */
-    int lists;                        /* of one text of it */
+    int lists;                        /* that were read of one text of it */
 
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */

@@ -424,11 +424,12 @@ static void read_variable(struct reading *reading, CXCursor cursor)
         return;
     }
     bool number = type.kind >= CXType_Bool && type.kind < CXType_Int128;
+    bool pointer = type.kind == CXType_Pointer;
     /* What depends on a template of its own is nobody's to choose, nor one of a type's kinds. */
     bool unnamed = hn_at(unit, place_of(reading, parent), "enum");
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
-    CXType pointee = type.kind == CXType_Pointer ? clang->getPointeeType(type) : type;
+    bool constant = clang->isConstQualifiedType(pointer ? clang->getPointeeType(type) : type);
     const char *space = local ? NULL : reading->scope;
     if (listed && !unnamed)
         space = hn_need_format(&unit->memory, "%s::", keep(reading, clang->getTypeSpelling(type)));
@@ -436,10 +437,9 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .space = space,
                              .body = body,
                              .scope = reading->function,
-                             .pointer = type.kind == CXType_Pointer || type.kind == CXType_Auto,
+                             .pointer = pointer || type.kind == CXType_Auto,
                              .constant = (listed && unnamed) ||
-                                         (!of_template && (number || type.kind == CXType_Pointer) &&
-                                          clang->isConstQualifiedType(pointee))};
+                                         (!of_template && (number || pointer) && constant)};
     if (host && number && is_written(unit, &own, body.end)) {
         own.first = body;
         own.body.end = body.begin;
@@ -571,10 +571,9 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
         canonical.kind >= CXType_ConstantArray && canonical.kind <= CXType_DependentSizedArray;
     argument->pointer = array || canonical.kind == CXType_Pointer;
     if (argument->pointer) {
-        CXType element = array ? clang->getArrayElementType(type) : clang->getPointeeType(type);
-        type = element.kind != 0 ? element : type;
-        canonical =
-            array ? clang->getArrayElementType(canonical) : clang->getPointeeType(canonical);
+        CXType (*within)(CXType) = array ? clang->getArrayElementType : clang->getPointeeType;
+        type = within(type).kind != 0 ? within(type) : type;
+        canonical = within(canonical);
         argument->constant = clang->isConstQualifiedType(canonical) != 0;
     }
     const char *spelled = without_words(keep(reading, clang->getTypeSpelling(canonical)));
