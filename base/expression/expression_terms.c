@@ -739,6 +739,12 @@ static struct term_part logical(struct hn_terms *terms, enum hn_operator code, b
 static struct term_part select_part(struct hn_terms *terms, struct term_part condition,
                                     struct term_part a, struct term_part b)
 {
+    const struct hn_term *decided = &terms->items[condition.value];
+    if (decided->operation == HN_OP_CONSTANT) {
+        struct term_part taken = decided->low.integer != 0 ? a : b;
+        taken.fails = either(terms, condition.fails, taken.fails);
+        return taken;
+    }
     if (!share_type(terms, &a, &b))
         return unsaid;
     int fails = hn_terms_make(terms, HN_OP_SELECT, condition.value, a.fails, b.fails);
