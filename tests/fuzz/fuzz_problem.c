@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct hn_error err = {0};
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {.unit = &unit, .prefix = "../problems/"};
-    const char *path = fuzz_write_file("problem.json", data, size);
-    if (!fuzz_fine(hn_import_load(&draft, path, &err), &err))
+    draft.origin = fuzz_write_file("problem.json", data, size);
+    if (!fuzz_fine(hn_import_load(&draft, &err), &err))
         return 0;
     draft.origin = "problem.json";
     hn_import_make(&draft);

@@ -100,7 +100,7 @@ static void name_files(struct hn_draft *draft, const char *path, struct hn_error
 static void import_problem(const struct hn_given *given, struct hn_draft *draft,
                            struct hn_error *err)
 {
-    if (hn_import_load(draft, given->path, err) != HN_OK)
+    if (hn_import_load(draft, err) != HN_OK)
         return;
     name_files(draft, given->path, err);
     const char *template = draft->template;
@@ -116,8 +116,6 @@ static void draft_program(const struct hn_given *given, struct hn_draft *draft, 
     const char *file = basename(given->path), *firsts = "";
     draft->name = HN_DRAFT_TEXT(draft, "%.*s", (int)hn_word_length(file), file);
     name_files(draft, given->path, err);
-    HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
-    hn_draft_note(draft, "template", HN_DRAFT_TEXT(draft, "\"%s\"", draft->template));
     HN_DRAFT_NOTE(draft, "macros", "\"-DTUNE_BASE=${TUNE_BASE}\"");
     for (const char *at = source; (at = strstr(at, range_mark)) != NULL; at++) {
         char macro[HN_WORD_MOST + 1];
@@ -162,7 +160,7 @@ static void run(struct hn_given *given, struct hn_error *err)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
     struct hn_unit unit = {.path = NULL};
     struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {
-        .unit = &unit, .capture = given->capture, .output = options->output};
+        .unit = &unit, .capture = given->capture, .origin = given->path, .output = options->output};
     bool program = text != NULL && strstr(text, range_mark) != NULL;
     if (program)
         draft_program(given, &draft, text, err);

@@ -697,7 +697,6 @@ void hn_draft_make(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     struct hn_unit *unit = draft->unit;
-    draft->origin = unit->path;
     draft->name = kernel->name;
     draft->dimensions = 1;
     for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {

@@ -48,7 +48,7 @@ enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
 struct hn_draft {
     struct hn_unit *unit;
     const struct hn_kernel *kernel; /* NULL: it is not known */
-    const char *origin, *name, *template, *entry;
+    const char *origin, *name, *template, *entry; /* origin: the file that it is of */
     const char *template_todo, *entry_todo;
     HN_GROWING(struct hn_draft_name) names;
     HN_GROWING(const char *) constraints;
@@ -80,12 +80,12 @@ void hn_draft_take_capture(struct hn_draft *draft, struct hn_error *err);
 void hn_draft_finish(struct hn_draft *draft);
 /* A tuning problem in JSON, T1 or CAFF; the draft has its kernel's name, as config and file are called, "convolution". HN_ERUN:
  * cannot be read; HN_EFORMAT: no JSON, or not of a tuning problem. */
-enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct hn_error *err);
+enum hn_status hn_import_load(struct hn_draft *draft, struct hn_error *err);
 /* Makes the draft of it, where what it cannot say in Hone's terms is marked TODO. Looks for the kernel's source, which may be
  * missing, in the file's folder and the one above. */
 void hn_import_make(struct hn_draft *draft);
-/* The config's text, once. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each
- * item of a list. A draft without an entry has no more lists than it was given. */
+/* The config's text, once. It is made of lines of its document (tuner/report/render.h, doubled); "*LIST LINE" is one for each item of
+ * a list. */
 const char *hn_draft_write(struct hn_draft *draft, const char *lines);
 /* draft.yaml.in, program.yaml.in. */
 extern const char hn_init_draft[], hn_init_program[];

@@ -141,12 +141,12 @@ static bool has(const json_t *object, const char *key, const char *word)
     return found != NULL && hn_same_letters(found, word, SIZE_MAX);
 }
 
-enum hn_status hn_import_load(struct hn_draft *draft, const char *path, struct hn_error *err)
+enum hn_status hn_import_load(struct hn_draft *draft, struct hn_error *err)
 {
     json_error_t place;
+    const char *path = draft->origin;
     char *text HN_FREED = NULL;
     size_t size;
-    draft->origin = path;
     if (hn_file_read(path, MOST_BYTES, &text, &size, err) != HN_OK)
         return err->status;
     json_t *root = draft->problem = json_loadb(text, size, JSON_REJECT_DUPLICATES, &place);

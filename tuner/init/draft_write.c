@@ -149,11 +149,9 @@ const char *hn_draft_write(struct hn_draft *draft, const char *lines)
     struct hn_text text = {0};
     const char *line;
     size_t length;
-    if (draft->entry != NULL) {
-        add_head(draft);
-        add_names(draft);
-        add_arguments(draft);
-    }
+    add_head(draft);
+    add_names(draft);
+    add_arguments(draft);
     struct hn_render_place place = {.document = draft->document, .doubled = true};
     while (hn_text_line(&lines, &line, &length)) {
         size_t word = *line == '*' ? hn_word_length(line + 1) : 0;
