@@ -90,10 +90,10 @@ class Families(hone.Case):
             self.write("choose.c", """#include "sgemm.h"
 int main(void)
 {
-    int sure;
+    int sure = -1;
     const struct hone_sgemm_problem problem = {4096, 4096, 4096};
     const int config = hone_sgemm_choose(problem, &sure);
-    return config < 0 || sure || config != hone_sgemm_select("NVIDIA H200", 90, 132, problem);
+    return config < 0 || sure < 0 || config != hone_sgemm_select("NVIDIA H200", 90, 132, problem);
 }
 """)
             subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "choose.c", "-o", "choose", "-lm"], cwd=self.folder, check=True)
