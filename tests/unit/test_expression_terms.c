@@ -280,7 +280,8 @@ TEST(a_decided_condition_takes_the_type_of_what_it_takes)
     struct hn_expression *expression = NULL;
     struct hn_program program ENDED_BY(hn_program_finish);
     struct hn_program_part part;
-    assert_ok(hn_expression_parse("X * X * X * (17 if P == b or X == 5 else 8.5)", &expression, NULL));
+    assert_ok(
+        hn_expression_parse("X * X * X * (17 if P == b or X == 5 else 8.5)", &expression, NULL));
     assert_ok(hn_expression_bind(expression, &scope, NULL));
     hn_program_init(&program, domains, 2);
     int term = hn_program_want(&program, hn_program_real(&program, expression));
