@@ -47,8 +47,8 @@ enum {
     CXCursor_FieldDecl, CXCursor_EnumConstantDecl, CXCursor_FunctionDecl = 8, CXCursor_VarDecl, CXCursor_ParmDecl,
     CXCursor_TypedefDecl = 20, CXCursor_CXXMethod, CXCursor_Namespace, CXCursor_LinkageSpec, CXCursor_Constructor,
     CXCursor_TemplateTypeParameter = 27, CXCursor_NonTypeTemplateParameter, CXCursor_TemplateTemplateParameter,
-    CXCursor_FunctionTemplate, CXCursor_ClassTemplate, CXCursor_TypeAliasDecl = 36, CXCursor_CXXBaseSpecifier = 44,
-    CXCursor_DeclRefExpr = 101
+    CXCursor_FunctionTemplate, CXCursor_ClassTemplate, CXCursor_TypeAliasDecl = 36, CXCursor_LastDecl = 39,
+    CXCursor_CXXBaseSpecifier = 44, CXCursor_DeclRefExpr = 101
 };
 
 #define HN_CLANG_FUNCTIONS(X)                                                                                         \

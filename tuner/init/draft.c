@@ -212,7 +212,7 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
                                       HN_OF_NOTHING)) == INT64_MIN ||
             !(guarded ? !idle : may_override(draft, meaning, number)))
             continue;
-        struct hn_draft_name *parameter = hn_draft_add(draft, name, name, false);
+        struct hn_draft_name *parameter = hn_draft_add(draft, name, NULL, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
         bool left = guarded && !hn_is_like(name, "fact");
         parameter->comment = left || splits_work(draft, name) ? NULL : same_results;
@@ -225,7 +225,7 @@ static void choose_missing(struct hn_draft *draft)
     HN_EACH(missing, draft->unit->missing) {
         if (hn_draft_find(draft, missing->name) != NULL)
             continue;
-        struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, missing->name, false);
+        struct hn_draft_name *parameter = hn_draft_add(draft, missing->name, NULL, false);
         parameter->comment = "TODO: which values? The source defines it nowhere";
         choose_unknown(draft, parameter);
         if (missing->condition && parameter->values.count == 1)
@@ -316,9 +316,8 @@ static void choose_template(struct hn_draft *draft)
         bool calls = called != NULL && own.record != NULL;
         const char *open = !type   ? HN_DRAFT_TEXT(draft, "(%s)0", declared->type)
                            : calls ? own.record
-                                   : "float";
-        if (type && !calls && hn_is_like(declared->name, "index"))
-            open = "int";
+                           : hn_is_like(declared->name, "index") ? "int"
+                                                                 : "float";
         declared->instance = type && captured != NULL && strspn(captured, letters) > i
                                  ? types[strchr(letters, captured[i]) - letters]
                                  : given_type(draft, item, open, 4);
@@ -357,7 +356,7 @@ void hn_draft_choose_compiler(struct hn_draft *draft)
     if (why != NULL)
         HN_DRAFT_NOTE(draft, "nvcc", "%s", why);
     if (why != NULL && draft->unit->relaxed)
-        *HN_GROW(draft->unit, draft->options) = "--expt-relaxed-constexpr";
+        hn_draft_note_scalar(draft, "options", "--expt-relaxed-constexpr");
 }
 
 const char *hn_draft_entry(const struct hn_draft *draft)
@@ -395,20 +394,18 @@ static struct passed passed_as(const struct hn_draft *draft,
                                const struct hn_kernel_argument *declared)
 {
     const char *name = declared->type_name, *instance = NULL;
-    /* Of all fields of a structure; NULL: there are none, or of several types. */
-    const char *common = declared->fields.count > 0 ? declared->fields.items->type : NULL;
+    const struct hn_kernel_argument *first = declared->fields.items;
+    bool common = declared->fields.count > 0; /* all fields are of one type */
     HN_EACH(each, declared->fields)
-        if (each->pointer || each->type[0] == '\0' ||
-            strcmp(each->type, declared->fields.items->type) != 0)
-            common = NULL;
-    const char *field = common != NULL ? common : "uint8";
+        common &= !each->pointer && each->type[0] != '\0' && strcmp(each->type, first->type) == 0;
+    const char *field = common ? first->type : "uint8";
     char of_template[HN_TYPE_SIZE];
     struct passed passed = {.as = SCALAR, .multiple = 1, .type = declared->type, .field = field};
     size_t which;
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
         which < draft->kernel->parameters.count)
         instance = draft->kernel->parameters.items[which].instance;
-    passed.type_is_known = declared->type[0] != '\0' || common != NULL || instance != NULL;
+    passed.type_is_known = declared->type[0] != '\0' || common || instance != NULL;
     if (declared->pointer)
         passed.as = BUFFER;
     else if (hn_is_like(name, "texture"))
@@ -448,11 +445,8 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
 {
     long long count = declared->bytes / hn_type_bytes(passed->field);
     const char *type = declared->type_name, *name = declared->name;
-    struct hn_draft_argument whole = {.name = name}, data = {.type = passed->field, .hidden = true};
+    struct hn_draft_argument whole = {.name = name}, data = {.hidden = true};
     data.name = HN_DRAFT_TEXT(draft, "%s_data", name);
-    data.count = HN_DRAFT_TEXT(draft, "%lld", count);
-    data.todo = HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", type);
-    whole.from = passed->as == MAP ? NULL : data.name;
     if (passed->as == MAP) { /* until somebody says it */
         data.type = "float32";
         data.count = "65536";
@@ -460,6 +454,11 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
         data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", name);
         whole.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: 65536, box: 32", data.name);
         whole.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
+    } else {
+        data.type = passed->field;
+        data.count = HN_DRAFT_TEXT(draft, "%lld", count);
+        data.todo = HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", type);
+        whole.from = data.name;
     }
     *HN_GROW(draft->unit, draft->arguments) = data;
     *HN_GROW(draft->unit, draft->arguments) = whole;
@@ -594,9 +593,8 @@ static void add_arguments(struct hn_draft *draft)
         struct hn_draft_argument *open = &draft->arguments.items[last];
         open->role = HN_DRAFT_INOUT;
         ask(draft, open, open_role);
-    } else if (!written) {
-        HN_DRAFT_NOTE(draft, "unwritten", "it is");
     }
+    HN_DRAFT_FLAG(draft, "unwritten", !written && last == SIZE_MAX);
 }
 
 /* Sizes: macros, whole numbers that are passed by value, and one where none of these tells any. */
@@ -611,7 +609,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
                                       HN_OF_NOTHING)) >= least_size &&
             !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
             (guarded || is_used(draft, macro->name))) {
-            struct hn_draft_name *size = hn_draft_add(draft, macro->name, macro->name, true);
+            struct hn_draft_name *size = hn_draft_add(draft, macro->name, NULL, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
             if (!guarded)
@@ -645,7 +643,7 @@ static void choose_sizes(struct hn_draft *draft)
     add_macro_sizes(draft, true);
     HN_EACH(missing, draft->unit->missing)
         if (!missing->condition && hn_is_like(missing->name, "extent"))
-            hn_draft_add(draft, missing->name, missing->name, true)->frozen = true;
+            hn_draft_add(draft, missing->name, NULL, true)->frozen = true;
     HN_EACH(each, draft->kernel->arguments)
         add_size(draft, each);
     /* What the source fixes stands for no more than itself. */
@@ -715,16 +713,16 @@ void hn_draft_make(struct hn_draft *draft)
     hn_draft_read_launch(draft);
     add_arguments(draft);
     if (unit->absent[0] != '\0')
-        draft->template_todo =
-            HN_DRAFT_LINE(draft, "put beside it, or in a folder of -I:%s", unit->absent);
-    draft->entry = hn_draft_entry(draft);
-    if (kernel->parameters.count > 0 && !draft->instances_are_known && draft->entry_todo == NULL)
-        draft->entry_todo = "are these the types and values to instantiate it with?";
+        HN_DRAFT_NOTE(draft, "template_todo", "put beside it, or in a folder of -I:%s",
+                      unit->absent);
+    hn_draft_note_scalar(draft, "entry", hn_draft_entry(draft));
+    if (kernel->parameters.count > 0 && !draft->instances_are_known)
+        hn_draft_note(draft, "entry_todo",
+                      "are these the types and values to instantiate it with?");
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
         fixed = fixed && hn_draft_holds(draft, draft->grid[axis], HN_OF_PARAMETERS, NULL, NULL);
-    if (fixed)
-        hn_draft_note(draft, "fixed", "it is");
+    HN_DRAFT_FLAG(draft, "fixed", fixed);
 }
 
 void hn_draft_finish(struct hn_draft *draft)

@@ -48,18 +48,15 @@ enum hn_draft_launch { HN_LAUNCH_GRID, HN_LAUNCH_BLOCK, HN_LAUNCH_SHARED };
 struct hn_draft {
     struct hn_unit *unit;
     const struct hn_kernel *kernel; /* NULL: it is not known */
-    const char *origin, *name, *template, *entry; /* origin: the file that it is of */
-    const char *template_todo, *entry_todo;
+    const char *origin, *name, *template; /* origin: the file that it is of */
     HN_GROWING(struct hn_draft_name) names;
     HN_GROWING(const char *) constraints;
-    HN_GROWING(struct hn_draft_argument) arguments, symbols;
-    HN_GROWING(const char *) options;
+    HN_GROWING(struct hn_draft_argument) arguments;
     int dimensions; /* of the launch: 1 to 3 */
-    const char *block[3], *grid[3], *shared_bytes, *shared_todo;
-    bool cooperative;
+    const char *block[3], *grid[3], *shared_bytes;
     const struct hn_capture *capture; /* NULL: there is none */
     const char *output;               /* the config's path, where there is one */
-    json_t *document;                 /* what is written; NULL: nothing yet */
+    json_t *document;                 /* what is written, of all that is not above; NULL: nothing yet */
     json_t *problem;                  /* of another tuner; NULL: there is none */
     const char *prefix;               /* how to get to its folder from the config's, "" or "../problems/" */
     int lists;                        /* that were read of one text of it */
@@ -91,7 +88,7 @@ const char *hn_draft_write(struct hn_draft *draft, const char *lines);
 extern const char hn_init_draft[], hn_init_program[];
 
 /* A text that lives as long as the draft. */
-#define HN_DRAFT_TEXT(draft, ...) hn_need_format(&(draft)->unit->memory, __VA_ARGS__)
+#define HN_DRAFT_TEXT(draft, ...) HN_TEXT((draft)->unit, __VA_ARGS__)
 /* One line, which nothing in it ends: bytes that are no ASCII or control something are blanks; a long one is cut. */
 const char *hn_draft_line(const struct hn_draft *draft, const char *text);
 #define HN_DRAFT_LINE(draft, ...) hn_draft_line(draft, HN_DRAFT_TEXT(draft, __VA_ARGS__))
@@ -99,6 +96,10 @@ const char *hn_draft_line(const struct hn_draft *draft, const char *text);
 const char *hn_draft_value(const struct hn_draft *draft, const struct hn_value *value);
 /* Appends to a list of its document, if the text is not empty. */
 void hn_draft_note(struct hn_draft *draft, const char *list, const char *text);
+#define HN_DRAFT_FLAG(draft, list, holds) hn_draft_note(draft, list, (holds) ? "it is" : "")
+/* The same of what YAML has to take for a text; NULL is nothing. */
+void hn_draft_note_scalar(struct hn_draft *draft, const char *list, const char *text);
+void hn_draft_note_argument(struct hn_draft *draft, const char *list, const struct hn_draft_argument *argument);
 #define HN_DRAFT_NOTE(draft, list, ...) hn_draft_note(draft, list, HN_DRAFT_LINE(draft, __VA_ARGS__))
 
 /* "name" or "&scope::name", also of one of several, "scope::name<float, BM>" with what the template's parameters are

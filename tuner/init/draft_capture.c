@@ -51,7 +51,6 @@ static void take_launch(struct hn_draft *draft, const struct hn_capture_head *he
             bytes % threads == 0 && bytes <= 8 * threads
                 ? HN_DRAFT_TEXT(draft, "%d * %s", bytes / threads, draft->block[0])
                 : HN_DRAFT_TEXT(draft, "%d", bytes);
-    draft->shared_todo = NULL;
 }
 
 /* Beside the config; returns what that calls it. */

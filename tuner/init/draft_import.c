@@ -192,7 +192,7 @@ static void read_source(struct hn_draft *draft, const json_t *specified)
             HN_DRAFT_NOTE(draft, "head", "# TODO: the source was not read: %s", why.message);
     }
     draft->template = HN_DRAFT_TEXT(draft, "%s%s%s", relative ? draft->prefix : "", at, file);
-    draft->template_todo = found ? NULL : "it is not there";
+    hn_draft_note(draft, "template_todo", found ? "" : "it is not there");
     HN_EACH(kernel, draft->unit->kernels)
         if (draft->kernel == NULL && strcmp(kernel->name, draft->name) == 0)
             draft->kernel = kernel;
@@ -200,9 +200,9 @@ static void read_source(struct hn_draft *draft, const json_t *specified)
         hn_draft_choose_compiler(draft);
     const char *own = draft->kernel != NULL ? hn_draft_entry(draft) : draft->name;
     bool instance = name != NULL && strchr(name, '<') != NULL;
-    draft->entry = instance ? name : own != NULL ? own : draft->name;
+    hn_draft_note_scalar(draft, "entry", instance ? name : own != NULL ? own : draft->name);
     if (!instance && own == NULL)
-        draft->entry_todo = "it is a template: which arguments?";
+        hn_draft_note(draft, "entry_todo", "it is a template: which arguments?");
 }
 
 /* Parameters, conditions and the default point. */
@@ -409,11 +409,12 @@ static void add_argument(struct hn_draft *draft, const json_t *specified, const 
         ask(draft, json, typed, "which type?", "Type", &argument);
         ask(draft, json, count != NULL, "how many elements?", "Size", &argument);
     }
-    *(symbol ? HN_GROW(draft->unit, draft->symbols) : HN_GROW(draft->unit, draft->arguments)) =
-        argument;
-    if (word && constant && !symbol)
-        *HN_GROW(draft->unit, draft->symbols) =
-            (struct hn_draft_argument){.name = name, .from = argument.name};
+    if (!symbol)
+        *HN_GROW(draft->unit, draft->arguments) = argument;
+    if (!symbol && word && constant)
+        argument = (struct hn_draft_argument){.name = name, .from = argument.name};
+    if (symbol || (word && constant))
+        hn_draft_note_argument(draft, "symbols", &argument);
 }
 
 /* The launch. */
@@ -497,21 +498,21 @@ static void add_options(struct hn_draft *draft, const json_t *specified)
                           "# TODO: the file's compiler option %s (docs/config.md, compile)",
                           option);
         else
-            *HN_GROW(draft->unit, draft->options) =
-                folder == NULL || folder[0] == '/'
-                    ? option
-                    : HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(folder - option), option,
-                                    draft->prefix, folder);
+            hn_draft_note_scalar(draft, "options",
+                                 folder == NULL || folder[0] == '/'
+                                     ? option
+                                     : HN_DRAFT_TEXT(draft, "%.*s%s%s", (int)(folder - option),
+                                                     option, draft->prefix, folder));
     }
     if (HN_HAS(draft->unit, HN_EVERYWHERE, "kernel_tuner"))
-        *HN_GROW(draft->unit, draft->options) = "-Dkernel_tuner=1";
+        hn_draft_note_scalar(draft, "options", "-Dkernel_tuner=1");
     for (int axis = 0; axis < 3; axis++) {
         const char *name = HN_DRAFT_TEXT(draft, "block_size_%c", 'x' + axis);
         const struct hn_meaning *own = hn_unit_meaning(draft->unit, name, 0);
         if (hn_draft_find(draft, name) == NULL && HN_HAS(draft->unit, HN_EVERYWHERE, name) &&
             (own == NULL || !own->macro))
-            *HN_GROW(draft->unit, draft->options) =
-                HN_DRAFT_TEXT(draft, "-D%s={%s}", name, draft->block[axis]);
+            hn_draft_note_scalar(draft, "options",
+                                 HN_DRAFT_TEXT(draft, "-D%s={%s}", name, draft->block[axis]));
     }
 }
 
@@ -521,7 +522,7 @@ void hn_import_make(struct hn_draft *draft)
     const json_t *kernel = json_object_get(draft->problem, "KernelSpecification");
     const json_t *arguments = json_object_get(kernel, "Arguments");
     size_t i;
-    hn_draft_note(draft, "tuner", "T1");
+    HN_DRAFT_FLAG(draft, "tuner", true);
     read_source(draft, kernel);
     json_array_foreach(json_object_get(space, "TuningParameters"), i, json)
         add_parameter(draft, json);

@@ -28,11 +28,6 @@ static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
     return tokens.end == tokens.begin + 1 ? hn_text_at(draft->unit, tokens.begin) : "";
 }
 
-static bool in_kernel(const struct hn_draft *draft, size_t token)
-{
-    return draft->kernel->body.begin <= token && token < draft->kernel->body.end;
-}
-
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
  * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
  * a library around it. The runtime's has an array of addresses before the last two. */
@@ -65,7 +60,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
             (!array && wanted != 0))
             return;
-        draft->cooperative = strstr(name, "Cooperative") != NULL;
+        HN_DRAFT_FLAG(draft, "cooperative", strstr(name, "Cooperative") != NULL);
         draft->launch[HN_LAUNCH_GRID] = parts[1];
         draft->launch[HN_LAUNCH_BLOCK] = parts[2];
         draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
@@ -73,7 +68,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         open = array && own != NULL ? own->body.begin : SIZE_MAX;
         given.end = array ? given.begin : given.end;
     }
-    if (hn_at(unit, open, "(") || hn_at(unit, open, "{"))
+    if (hn_at(unit, open, "( {"))
         given = hn_inside(unit, open);
     HN_EACH(argument, draft->kernel->arguments)
         if (hn_next(unit, ",", &given, &item))
@@ -88,16 +83,15 @@ void hn_draft_find_launch(struct hn_draft *draft)
         read_launch(draft, i, hn_at(unit, i + 1, "<") ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
-            if (!alias->macro && alias->body.begin <= i && i < alias->body.end)
+            if (!alias->macro && HN_WITHIN(alias->body, i))
                 HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
                     read_launch(draft, use, use + 1);
     }
     HN_EACH(argument, kernel->arguments)
         if (hn_at(unit, argument->given.end - 2, "&")) /* "(void *)&n" */
             argument->given.begin = argument->given.end - 1;
-    draft->cooperative |= HN_HAS(unit, kernel->body, "this_grid");
-    if (HN_HAS(unit, kernel->body, "this_cluster"))
-        HN_DRAFT_NOTE(draft, "clusters", "there are");
+    HN_DRAFT_FLAG(draft, "cooperative", HN_HAS(unit, kernel->body, "this_grid"));
+    HN_DRAFT_FLAG(draft, "clusters", HN_HAS(unit, kernel->body, "this_cluster"));
 }
 
 /* A parameter whose values are numbers: no words, no true and false. */
@@ -130,12 +124,11 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
         return NULL;
     HN_EACH(argument, kernel->arguments) {
         const struct hn_draft_name *size = hn_draft_find(draft, argument->name);
-        for (int steps = 0; size != NULL && steps < DEEPEST; steps++) {
-            struct hn_tokens value = value_of(draft, argument->given, steps);
-            if (HN_MEANING(draft->unit, value.begin) == own &&
+        struct hn_tokens value = argument->given;
+        for (int steps = 0; steps < DEEPEST; steps++, value = value_of(draft, value, 1))
+            if (size != NULL && HN_MEANING(draft->unit, value.begin) == own &&
                 strcmp(hn_unit_text(draft->unit, value), name) == 0)
                 return size->name;
-        }
     }
     return NULL;
 }
@@ -190,26 +183,26 @@ static const char *named(const struct hn_draft *draft, const char *own, bool is_
 
 const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_t token)
 {
-    const char *dot = strpbrk(name, ".>"), *block = single(draft, draft->launch[HN_LAUNCH_BLOCK]);
-    const char *grid = single(draft, draft->launch[HN_LAUNCH_GRID]);
+    const struct hn_unit *unit = draft->unit;
+    const char *dot = strpbrk(name, ".>");
     const struct hn_draft_name *own = hn_draft_find(draft, name);
-    const char *found = in_kernel(draft, token) ? NULL : host_name(draft, name, token);
-    bool of_block = hn_at(draft->unit, token, "blockDim") || hn_at(draft->unit, token, block);
+    const bool inside = HN_WITHIN(draft->kernel->body, token);
+    const char *found = inside ? NULL : host_name(draft, name, token);
+    bool of_block = hn_at(unit, token, "blockDim") ||
+                    hn_at(unit, token, single(draft, draft->launch[HN_LAUNCH_BLOCK]));
     size_t axis = dot != NULL ? (size_t)(dot[1] - 'x') : 0;
-    if (dot != NULL && axis < 3 && hn_at(draft->unit, token, grid))
+    if (dot != NULL && axis < 3 && hn_at(unit, token, single(draft, draft->launch[HN_LAUNCH_GRID])))
         return draft->grid[axis];
     /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
     if (found == NULL && of_block && (dot != NULL || own == NULL))
         return axis < 3 ? draft->block[axis] : NULL;
     HN_EACH(argument, draft->kernel->arguments)
         if (dot != NULL &&
-            hn_at(draft->unit, token,
-                  in_kernel(draft, token) ? argument->name : single(draft, argument->given)))
+            hn_at(unit, token, inside ? argument->name : single(draft, argument->given)))
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
         return found;
-    bool size = own->is_size && (own->frozen || in_kernel(draft, token) ||
-                                 draft->unit->tokens.items[token].directive);
+    bool size = own->is_size && (own->frozen || inside || unit->tokens.items[token].directive);
     return size || is_numeric(own) ? own->name : NULL;
 }
 
@@ -247,7 +240,7 @@ static bool is_index(const struct hn_draft *draft, size_t token, int axis, int d
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
     bool index = index_width(draft, token, axis) > 0;
     struct hn_tokens body = own != NULL && depth > 0 ? own->body : (struct hn_tokens){0, 0};
-    for (size_t i = body.begin; i < body.end && in_kernel(draft, i); i++)
+    for (size_t i = body.begin; i < body.end && HN_WITHIN(draft->kernel->body, i); i++)
         index |= is_index(draft, i, axis, depth - 1);
     return index;
 }
@@ -256,13 +249,10 @@ static bool is_index(const struct hn_draft *draft, size_t token, int axis, int d
 static const char *find_bound(struct hn_draft *draft, int axis)
 {
     const struct hn_unit *unit = draft->unit;
-    for (size_t i = draft->kernel->body.begin; i < draft->kernel->body.end; i++) {
-        struct hn_tokens bound = {i + 1, i + 2};
-        if ((!hn_at(unit, i, "<") && !hn_at(unit, i, ">=")) ||
-            !is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3))
-            continue;
-        const char *text = hn_draft_translate(draft, bound);
-        if (text != NULL && has_size(draft, text))
+    HN_EACH_AT(i, unit, draft->kernel->body, "< >=") {
+        const char *text = hn_draft_translate(draft, (struct hn_tokens){i + 1, i + 2});
+        if (is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3) && text != NULL &&
+            has_size(draft, text))
             return text;
     }
     return NULL;
@@ -272,17 +262,18 @@ static const char *find_bound(struct hn_draft *draft, int axis)
  * problem where it has other factors. NULL: nothing, or what is not known. */
 static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens body)
 {
+    static const char starts[] = "+ - ; , ( [ < > = ? : { += -= == <= >= << >>";
+    static const char ends[] = "+ - ; , ) ] < > = ? : == <= >= << >>";
     struct hn_unit *unit = draft->unit;
     for (size_t i = body.begin; i < body.end; i++) {
         size_t width = index_width(draft, i, axis);
+        if (width == 0)
+            continue;
         /* "static_cast<int>(blockIdx.x) * blockDim.x" */
-        bool cast = width > 0 && hn_at(unit, i - 1, "(") && hn_at(unit, i + width, ")");
-        size_t begin = i - cast, end = i + width + cast;
+        bool cast = hn_at(unit, i - 1, "(") && hn_at(unit, i + width, ")");
+        size_t begin = hn_find_back(unit, i - cast, starts) + 1, end = i + width + cast;
         const char *tile = NULL, *size = NULL;
-        while (width > 0 && strchr("+-;,([<>=?:{", hn_text_at(unit, begin - 1)[0]) == NULL)
-            begin--;
-        while (width > 0 && strchr("+-;,)]<>=?", hn_text_at(unit, end)[0]) == NULL &&
-               !hn_at(unit, end, ":"))
+        while (end < body.end && !hn_at(unit, end, ends))
             end = hn_at(unit, end, "(") ? hn_behind(unit, end, SIZE_MAX) : end + 1;
         struct hn_tokens product = {begin, end}, factor;
         while (hn_next(unit, "*", &product, &factor)) {
@@ -295,8 +286,7 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
         if (tile == NULL && size == NULL)
             continue;
         /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
-        while (end < body.end && strchr(";,(){}", hn_text_at(unit, end)[0]) == NULL)
-            end++;
+        end = hn_find(unit, (struct hn_tokens){end, body.end}, "; , ( ) { }");
         bool more = hn_at(unit, end, ")") && hn_at(unit, end + 1, "*");
         const char *times = more ? named(draft, hn_text_at(unit, end + 2), false) : NULL;
         tile = tile != NULL ? tile : size;
@@ -545,7 +535,7 @@ static void guess_block(struct hn_draft *draft)
     bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
          flat = true;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
-        flat &= strchr("yz", hn_text_at(unit, i + 2)[0]) == NULL;
+        flat &= !hn_at(unit, i + 2, "y z");
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {
         /* One that is named for x alone leaves one thread in y. */
@@ -602,8 +592,8 @@ static void guess_grid(struct hn_draft *draft)
         bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
-            rowwise |= tile == NULL && strchr(";,)]", hn_text_at(unit, i + 3)[0]) != NULL &&
-                       strchr("=(", hn_text_at(unit, i - 1)[0]) != NULL;
+            rowwise |=
+                tile == NULL && hn_at(unit, i + 3, "; , ) ]") && hn_at(unit, i - 1, "= ( ==");
         HN_EACH(body, unit->device)
             if (tile == NULL && !rowwise)
                 tile = find_tile(draft, axis, *body);
@@ -660,15 +650,12 @@ static void read_divisions(struct hn_draft *draft)
         if (given != NULL && strcmp(given, parameter->instance) != 0)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", parameter->instance, given));
     }
-    for (size_t i = 0; i < unit->tokens.count; i++) {
-        bool loop = hn_at(unit, i, "<") && hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") &&
-                    hn_at(unit, i + 6, ")");
-        bool divides = hn_at(unit, i + 1, "/") && strpbrk(hn_text_at(unit, i - 1), "+-*") == NULL;
-        size_t first = loop ? i + 1 : i, second = loop ? i + 5 : i + 2;
-        const char *whole = named(draft, hn_text_at(unit, first), false),
-                   *part = named(draft, hn_text_at(unit, second), false);
-        if (in_kernel(draft, i) && (loop || divides) && whole != NULL && part != NULL &&
-            whole != part)
+    HN_EACH_AT(i, unit, draft->kernel->body, "< /") {
+        bool divides = hn_at(unit, i, "/") && !hn_at(unit, i - 2, "+ - * -> -- ++ += -= *=");
+        bool loop = hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") && hn_at(unit, i + 6, ")");
+        const char *whole = named(draft, hn_text_at(unit, divides ? i - 1 : i + 1), false);
+        const char *part = named(draft, hn_text_at(unit, divides ? i + 1 : i + 5), false);
+        if ((loop || divides) && whole != NULL && part != NULL && whole != part)
             add_constraint(draft, HN_DRAFT_TEXT(draft, "%s %% %s == 0", whole, part));
     }
 }
@@ -689,13 +676,14 @@ static void read_symbols(struct hn_draft *draft)
             count = side != NULL ? hn_times(draft->unit, count, side) : NULL;
         }
         if (!hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
-            HN_DRAFT_NOTE(draft, "constants", "there are");
+            HN_DRAFT_FLAG(draft, "constants", true);
         else
-            *HN_GROW(draft->unit, draft->symbols) =
-                (struct hn_draft_argument){.name = name,
-                                           .type = HN_DRAFT_TEXT(draft, "%s", type),
-                                           .count = count,
-                                           .todo = "which contents, `from` which argument?"};
+            hn_draft_note_argument(
+                draft, "symbols",
+                &(struct hn_draft_argument){.name = name,
+                                            .type = type,
+                                            .count = count,
+                                            .todo = "which contents, `from` which argument?"});
     }
 }
 
@@ -768,7 +756,8 @@ void hn_draft_read_launch(struct hn_draft *draft)
     if (shares) {
         told = draft->dimensions == 1 ? with_block(draft, told, 0) : told;
         draft->shared_bytes = told != NULL ? told : "0";
-        draft->shared_todo = told != NULL ? NULL : "the bytes of the extern __shared__ array";
+        if (told == NULL && draft->capture == NULL)
+            hn_draft_note(draft, "shared_todo", "the bytes of the extern __shared__ array");
     }
     hn_draft_bound_threads(draft);
     read_divisions(draft);

@@ -49,6 +49,12 @@ void hn_draft_note(struct hn_draft *draft, const char *list, const char *text)
         add(draft, list, hn_string_to_json(text));
 }
 
+void hn_draft_note_scalar(struct hn_draft *draft, const char *list, const char *text)
+{
+    if (text != NULL)
+        hn_draft_note(draft, list, scalar(draft, text));
+}
+
 const char *hn_draft_value(const struct hn_draft *draft, const struct hn_value *value)
 {
     struct hn_text text = {0};
@@ -77,12 +83,10 @@ static void add_names(struct hn_draft *draft)
             HN_DRAFT_NOTE(draft, "defaults", "%s: %s", each->name,
                           hn_draft_value(draft, &each->preset));
     }
-    HN_EACH(constraint, draft->constraints)
-        hn_draft_note(draft, "constraints", scalar(draft, *constraint));
 }
 
-static void add_argument(struct hn_draft *draft, const char *list,
-                         const struct hn_draft_argument *argument)
+void hn_draft_note_argument(struct hn_draft *draft, const char *list,
+                            const struct hn_draft_argument *argument)
 {
     static const char *const roles[] = {NULL, "output", "inout"};
     add(draft, list,
@@ -99,8 +103,10 @@ static void add_arguments(struct hn_draft *draft)
 {
     bool all = true;
     const char *bytes = "";
+    HN_EACH(constraint, draft->constraints)
+        hn_draft_note_scalar(draft, "constraints", *constraint);
     HN_EACH(argument, draft->arguments) {
-        add_argument(draft, "arguments", argument);
+        hn_draft_note_argument(draft, "arguments", argument);
         if (argument->expected != NULL)
             HN_DRAFT_NOTE(draft, "expected", "%s: %s", argument->name,
                           scalar(draft, argument->expected));
@@ -117,11 +123,9 @@ static void add_arguments(struct hn_draft *draft)
     HN_EACH(argument, draft->arguments)
         if (!all && !argument->hidden && !argument->within)
             hn_draft_note(draft, "passed", argument->name);
-    HN_EACH(symbol, draft->symbols)
-        add_argument(draft, "symbols", symbol);
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        hn_draft_note(draft, "block", scalar(draft, draft->block[axis]));
-        hn_draft_note(draft, "grid", scalar(draft, draft->grid[axis]));
+        hn_draft_note_scalar(draft, "block", draft->block[axis]);
+        hn_draft_note_scalar(draft, "grid", draft->grid[axis]);
     }
 }
 
@@ -133,15 +137,10 @@ static void add_head(struct hn_draft *draft)
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
     if (draft->capture != NULL)
         HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
-    HN_EACH(option, draft->options)
-        hn_draft_note(draft, "options", scalar(draft, *option));
-    json_object_update_new(
-        draft->document,
-        json_pack("{ss* ss* ss* ss* ss* ss* sb sb sb}", "template", scalar(draft, draft->template),
-                  "template_todo", draft->template_todo, "entry", scalar(draft, draft->entry),
-                  "entry_todo", draft->entry_todo, "shared", scalar(draft, draft->shared_bytes),
-                  "shared_todo", draft->shared_todo, "own_grid", draft->grid_is_known, "own_block",
-                  draft->block_is_known, "cooperative", draft->cooperative));
+    hn_draft_note_scalar(draft, "template", draft->template);
+    hn_draft_note_scalar(draft, "shared", draft->shared_bytes);
+    HN_DRAFT_FLAG(draft, "own_grid", draft->grid_is_known);
+    HN_DRAFT_FLAG(draft, "own_block", draft->block_is_known);
 }
 
 const char *hn_draft_write(struct hn_draft *draft, const char *lines)

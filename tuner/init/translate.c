@@ -35,7 +35,7 @@ static const char *as_factor(struct hn_unit *unit, const char *text)
 {
     const char *open = text + hn_word_length(text);
     bool alone = *open == '\0' || is_enclosed(open, strlen(open));
-    return alone ? text : hn_need_format(&unit->memory, "(%s)", text);
+    return alone ? text : HN_TEXT(unit, "(%s)", text);
 }
 
 const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
@@ -45,8 +45,7 @@ const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
     if (strcmp(right, "1") == 0)
         return left;
     bool loose = strpbrk(left, "+-<>=%") != NULL || strstr(left, " if ") != NULL;
-    return hn_need_format(&unit->memory, "%s * %s", loose ? as_factor(unit, left) : left,
-                          as_factor(unit, right));
+    return HN_TEXT(unit, "%s * %s", loose ? as_factor(unit, left) : left, as_factor(unit, right));
 }
 
 /* What configs write for a sign of C++; NULL: nothing. */
@@ -58,7 +57,7 @@ static const char *sign_of(struct hn_unit *unit, const char *text)
         if (strcmp(text, own[i][0]) == 0)
             return own[i][1];
     bool same = text[0] != '\0' && text[strspn(text, "*+-%<>=!&")] == '\0';
-    return same ? hn_need_format(&unit->memory, " %s ", text) : NULL;
+    return same ? HN_TEXT(unit, " %s ", text) : NULL;
 }
 
 /* "(int)" and "static_cast<std::size_t>" say nothing; returns behind it. */
@@ -93,7 +92,7 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     size_t length = strlen(text), size;
     const char *slash = strstr(text, ") // ");
     if (is_enclosed(text, length))
-        return simplify(unit, hn_need_format(&unit->memory, "%.*s", (int)length - 2, text + 1));
+        return simplify(unit, HN_TEXT(unit, "%.*s", (int)length - 2, text + 1));
     while (slash != NULL && !is_enclosed(text, (size_t)(slash + 1 - text)))
         slash = strstr(slash + 1, ") // ");
     if (slash == NULL || strcmp(as_factor(unit, slash + 5), slash + 5) != 0)
@@ -104,8 +103,8 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     size = size > 0 ? size : rounded(text + 1, length, slash + 5);
     if (size == 0)
         return text;
-    const char *sum = hn_need_format(&unit->memory, "%.*s", (int)size, text + 1);
-    return hn_need_format(&unit->memory, "ceil_div(%s, %s)", simplify(unit, sum), by);
+    const char *sum = HN_TEXT(unit, "%.*s", (int)size, text + 1);
+    return HN_TEXT(unit, "ceil_div(%s, %s)", simplify(unit, sum), by);
 }
 
 /* A macro or a function at its name; one that is called so divides and rounds up. */
@@ -121,7 +120,7 @@ static const char *call(const struct translation *translation, size_t at, struct
     const struct hn_meaning *of = HN_MEANING(unit, given.begin);
     if (strcmp(name, "sizeof") == 0 &&
         hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
-        return hn_need_format(&unit->memory, "%lld", (long long)hn_type_bytes(type));
+        return HN_TEXT(unit, "%lld", (long long)hn_type_bytes(type));
     for (; count < MOST_GIVEN && hn_next(unit, ",", &given, &item); count++) {
         inner.values[count] = translate(translation, item);
         if (inner.values[count] == NULL)
@@ -137,13 +136,13 @@ static const char *call(const struct translation *translation, size_t at, struct
         return value;
     bool rounds = hn_find_letters(name, "ceil") != NULL || hn_find_letters(name, "div") != NULL;
     if (count == 2 && (rounds || strcmp(name, "min") == 0 || strcmp(name, "max") == 0))
-        return hn_need_format(&unit->memory, "%s(%s, %s)", rounds ? "ceil_div" : name,
-                              inner.values[0], inner.values[1]);
+        return HN_TEXT(unit, "%s(%s, %s)", rounds ? "ceil_div" : name, inner.values[0],
+                       inner.values[1]);
     /* "ceil(n / 256.0)" */
     const char *whole = inner.values[0], *slash = count == 1 && rounds ? strchr(whole, '/') : NULL;
     return slash == NULL ? NULL
-                         : hn_need_format(&unit->memory, "ceil_div(%.*s, %s)",
-                                          (int)(slash - whole - 1), whole, strchr(slash, ' ') + 1);
+                         : HN_TEXT(unit, "ceil_div(%.*s, %s)", (int)(slash - whole - 1), whole,
+                                   strchr(slash, ' ') + 1);
 }
 
 /* What a name, "block.x" or "plan->batch" stands for. */
@@ -180,7 +179,7 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         return at + 2;
     value = sign_of(unit, word);
     if (hn_unit_number(unit, at, &number))
-        value = hn_need_format(&unit->memory, "%lld", (long long)number);
+        value = HN_TEXT(unit, "%lld", (long long)number);
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;
@@ -213,7 +212,7 @@ static const char *choose(const struct translation *translation, const char *whe
     if (yes == NULL || no == NULL)
         return NULL;
     const char *left = as_factor(unit, yes), *right = as_factor(unit, no);
-    return hn_need_format(&unit->memory, "%s if %s else %s", left, when, right);
+    return HN_TEXT(unit, "%s if %s else %s", left, when, right);
 }
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens)

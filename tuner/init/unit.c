@@ -19,7 +19,6 @@ struct reading {
     struct hn_unit *unit;
     struct hn_clang clang;
     CXTranslationUnit tree;
-    const char *scope; /* of namespaces */
     struct hn_tokens function;
     bool host;                        /* what was read last */
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
@@ -43,43 +42,44 @@ const char *hn_text_at(const struct hn_unit *unit, size_t token)
     return token < unit->tokens.count ? unit->tokens.items[token].text : "";
 }
 
-bool hn_at(const struct hn_unit *unit, size_t token, const char *text)
+bool hn_at(const struct hn_unit *unit, size_t token, const char *texts)
 {
-    return strcmp(hn_text_at(unit, token), text) == 0;
+    const char *text = hn_text_at(unit, token);
+    size_t length = strlen(text), size = strcspn(texts, " ");
+    while (texts[size] != '\0' && (size != length || strncmp(texts, text, size) != 0)) {
+        texts += size + 1;
+        size = strcspn(texts, " ");
+    }
+    return size == length && strncmp(texts, text, size) == 0;
 }
 
-size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text)
+size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *texts)
 {
     for (size_t i = within.begin; i < within.end && i < unit->tokens.count; i++)
-        if (hn_at(unit, i, text))
+        if (hn_at(unit, i, texts))
             return i;
     return SIZE_MAX;
 }
 
-static bool is_one_of(const char *text, const char *signs)
+size_t hn_find_back(const struct hn_unit *unit, size_t end, const char *texts)
 {
-    return text[0] != '\0' && text[1] == '\0' && strchr(signs, text[0]) != NULL;
+    while (end-- > 0 && !hn_at(unit, end, texts))
+        continue;
+    return end;
 }
 
-/* "+=" and the like, which read and write. */
-static bool is_step(const char *text)
-{
-    static const char *const signs[] = {
-        "++", "--", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="};
-    return hn_text_is_among(text, signs, sizeof signs / sizeof *signs);
-}
+/* What reads and writes. */
+static const char steps[] = "++ -- += -= *= /= %= &= |= ^= <<= >>=";
 
 size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end)
 {
     bool angles = hn_at(unit, open, "<");
     size_t depth = 0;
     for (size_t i = open; i < end && i < unit->tokens.count; i++) {
-        const char *text = hn_text_at(unit, i);
-        if (angles && strspn(text, ">") == strlen(text) && depth <= strlen(text))
+        if (angles && hn_at(unit, i, "> >> >>>") && depth <= strlen(hn_text_at(unit, i)))
             return i + 1;
-        if (is_one_of(text, angles ? "([{<" : "([{"))
-            depth++;
-        else if (is_one_of(text, angles ? ")]}>" : ")]}") && --depth == 0)
+        depth += hn_at(unit, i, angles ? "( [ { <" : "( [ {");
+        if (hn_at(unit, i, angles ? ") ] } >" : ") ] }") && --depth == 0)
             return i + 1;
     }
     return end < unit->tokens.count ? end : unit->tokens.count;
@@ -98,13 +98,13 @@ bool hn_next(const struct hn_unit *unit, const char *sign, struct hn_tokens *lis
     while (item->end < end && !hn_at(unit, item->end, sign)) {
         size_t open = item->end++;
         bool angles = hn_at(unit, open, "<");
-        if (!angles && !is_one_of(hn_text_at(unit, open), "([{"))
+        if (!angles && !hn_at(unit, open, "( [ {"))
             continue;
         /* "pair<int, 2>", "const pair<int, 2> &x", but not "a < b, c > d". */
         size_t behind = hn_behind(unit, open, angles && end - open > 99 ? open + 99 : end);
         bool closed = hn_text_at(unit, behind - 1)[0] == '>' || hn_at(unit, behind, ">>");
-        bool refers = hn_at(unit, behind, "&") || hn_at(unit, behind, "*");
-        if (!angles || (closed && (behind == end || refers || hn_at(unit, behind, sign))))
+        bool ends = behind == end || hn_at(unit, behind, "& *") || hn_at(unit, behind, sign);
+        if (!angles || (closed && ends))
             item->end = behind;
     }
     list->begin = item->end + 1;
@@ -117,7 +117,7 @@ const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens)
     for (size_t i = tokens.begin; i < tokens.end && i < unit->tokens.count; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
         bool apart = i > tokens.begin && token->begin > token[-1].end;
-        text = hn_need_format(&unit->memory, "%s%s%s", text, apart ? " " : "", token->text);
+        text = HN_TEXT(unit, "%s%s%s", text, apart ? " " : "", token->text);
     }
     return text;
 }
@@ -152,7 +152,7 @@ bool hn_is_like(const char *name, const char *kind)
 
 /* Those of libclang. */
 
-static const char *keep(struct reading *reading, CXString string)
+static char *keep(struct reading *reading, CXString string)
 {
     const char *text = reading->clang.getCString(string);
     char *kept = hn_need_kept(&reading->unit->memory, hn_need_copy(text != NULL ? text : ""));
@@ -198,6 +198,17 @@ static size_t place_of(const struct reading *reading, CXCursor cursor)
     return token_at(reading, reading->clang.getCursorLocation(cursor));
 }
 
+/* The namespaces that it is declared in, "demo::". */
+static const char *scope_of(struct reading *reading, CXCursor cursor)
+{
+    CXCursor parent = reading->clang.getCursorSemanticParent(cursor);
+    if (parent.kind > CXCursor_LastDecl)
+        return "";
+    const char *outer = scope_of(reading, parent), *name = name_of(reading, parent);
+    bool named = parent.kind == CXCursor_Namespace && hn_text_is_word(name);
+    return named ? HN_TEXT(reading->unit, "%s%s::", outer, name) : outer;
+}
+
 static void read_tokens(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
@@ -211,13 +222,12 @@ static void read_tokens(struct reading *reading)
         if (clang->getTokenKind(tokens[i]) == CXToken_Comment)
             continue;
         struct hn_token *token = HN_GROW(unit, unit->tokens);
-        token->text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i]));
+        char *text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i])), *mark;
+        token->text = text;
         token->begin = offset_of(reading, clang->getTokenLocation(reading->tree, tokens[i]));
-        token->end = token->begin + strlen(token->text);
-        const char *mark = hn_is_digit(token->text[0]) ? strchr(token->text, '\'') : NULL;
-        for (; mark != NULL; mark = strchr(token->text, '\'')) /* "10'000" */
-            token->text = hn_need_format(&unit->memory, "%.*s%s", (int)(mark - token->text),
-                                         token->text, mark + 1);
+        token->end = token->begin + strlen(text);
+        while (hn_is_digit(*text) && (mark = strchr(text, '\'')) != NULL) /* "10'000" */
+            memmove(mark, mark + 1, strlen(mark));
         token->starts = behind == 0;
         for (size_t c = behind; c < token->begin; c++)
             token->starts |= unit->text[c] == '\n' && (c == 0 || unit->text[c - 1] != '\\');
@@ -238,12 +248,12 @@ static const struct hn_meaning *find_meaning(const struct hn_unit *unit, const c
     bool anywhere = at > 0 && at < unit->tokens.count && unit->tokens.items[at].directive;
     HN_EACH(each, unit->meanings) {
         bool known = (each->scope.begin == 0 || each->given || each->body.begin <= at) &&
-                     each->scope.begin <= at && at < each->scope.end;
-        bool other = found != NULL && each->given && !known;
-        other |= found != NULL && of != NULL && of->members.begin <= found->body.begin &&
-                 found->body.begin < of->members.end;
-        if ((known || anywhere) && !other && strcmp(each->name, name) == 0 &&
-            (found == NULL || each->scope.begin >= found->scope.begin))
+                     HN_WITHIN(each->scope, at);
+        bool better =
+            found == NULL || ((known || !each->given) &&
+                              (of == NULL || !HN_WITHIN(of->members, found->body.begin)) &&
+                              each->scope.begin >= found->scope.begin);
+        if ((known || anywhere) && better && strcmp(each->name, name) == 0)
             found = each;
     }
     return found;
@@ -283,14 +293,13 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     struct hn_tokens list = {0, 0}, parameter, given;
     bool several = false;
     HN_EACH_AT(i, unit, HN_EVERYWHERE, hn_text_at(unit, scope.begin)) {
-        const char *before = hn_text_at(unit, i - 1);
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
         bool object = call && hn_text_is_word(hn_text_at(unit, i + 1)); /* "Solver solver(n);" */
         size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1 + object;
         /* "void run(float *x);" declares it. */
-        bool declared = call && hn_text_is_word(before) && strcmp(before, "return") != 0 &&
-                        strcmp(before, "else") != 0;
-        if ((i >= scope.begin && i < scope.end) || !hn_at(unit, at, open) || declared)
+        bool declared =
+            call && hn_text_is_word(hn_text_at(unit, i - 1)) && !hn_at(unit, i - 1, "return else");
+        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || declared)
             continue;
         /* Of a class that is given different ones the first may be another. */
         several |= class && list.begin < list.end &&
@@ -303,8 +312,7 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         size_t name = hn_at(unit, end - 1, ")") ? hn_find(unit, parameter, "*") + 1 : end - 1;
         if (!hn_next(unit, ",", &list, &given))
             given = (struct hn_tokens){end + 1, parameter.end};
-        if (several)
-            given = (struct hn_tokens){0, 0};
+        given.end = several ? given.begin : given.end;
         *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
             .name = hn_text_at(unit, name), .body = given, .scope = scope, .given = true};
     }
@@ -315,20 +323,20 @@ static void read_macros(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
     const char *guard[64] = {NULL};
-    size_t depth = 0, end;
-    for (size_t i = 0; i < unit->tokens.count; i = end) {
-        const char *word = hn_text_at(unit, i + 1);
-        for (end = i + 1; end < unit->tokens.count && !unit->tokens.items[end].starts;)
+    size_t depth = 0;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "#") {
+        size_t end = i + 1;
+        while (end < unit->tokens.count && !unit->tokens.items[end].starts)
             end++;
-        if (!unit->tokens.items[i].directive)
+        if (!unit->tokens.items[i].starts)
             continue;
-        if (strncmp(word, "if", 2) == 0 && depth < 63)
+        if (hn_at(unit, i + 1, "if ifdef ifndef") && depth < 63)
             guard[++depth] = guarded_name(unit, i);
-        else if (strncmp(word, "el", 2) == 0)
+        else if (hn_at(unit, i + 1, "else elif"))
             guard[depth] = NULL;
-        else if (strcmp(word, "endif") == 0 && depth > 0)
+        else if (hn_at(unit, i + 1, "endif") && depth > 0)
             depth--;
-        if (strcmp(word, "define") != 0 || i + 2 >= end)
+        if (!hn_at(unit, i + 1, "define") || i + 2 >= end)
             continue;
         const struct hn_token *name = &unit->tokens.items[i + 2];
         bool takes = hn_at(unit, i + 3, "(") && name[1].begin == name->end;
@@ -350,23 +358,18 @@ static void read_macros(struct reading *reading)
  * arguments, loops by a head are at their first turn. */
 static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own, size_t begin)
 {
-    struct hn_tokens known = {begin, begin};
-    while (known.end < own->scope.end && !hn_at(unit, known.end, "}"))
-        known.end =
-            hn_at(unit, known.end, "{") ? hn_behind(unit, known.end, SIZE_MAX) : known.end + 1;
+    struct hn_tokens rest = {begin, own->scope.end}, known;
+    hn_next(unit, "}", &rest, &known);
     HN_EACH_AT(i, unit, known, own->name) {
-        const char *before = hn_text_at(unit, i - 1), *behind = hn_text_at(unit, i + 1);
-        struct hn_tokens rest = HN_REST(unit, i);
+        rest = HN_REST(unit, i);
         bool turn = hn_find(unit, rest, ")") < hn_find(unit, rest, "("); /* "i++) {" */
-        bool step = (is_step(before) || is_step(behind)) && !turn;
-        bool set = strcmp(behind, "=") == 0 && is_one_of(before, ";{})");
-        size_t open = i;
-        while (open > begin && !is_one_of(hn_text_at(unit, open), "({;"))
-            open--;
+        bool step = (hn_at(unit, i - 1, steps) || hn_at(unit, i + 1, steps)) && !turn;
+        bool set = hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } )");
+        size_t open = hn_find_back(unit, i, "( { ;");
         /* A copy from there does not set it, nor does a list of addresses. */
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
-        bool passed = strcmp(before, "&") == 0 && is_one_of(hn_text_at(unit, i - 2), "(,") &&
-                      hn_at(unit, open, "(") && !from;
+        bool passed =
+            hn_at(unit, i - 1, "&") && hn_at(unit, i - 2, "( ,") && hn_at(unit, open, "(") && !from;
         HN_EACH_AT(each, unit, HN_EVERYWHERE, hn_text_at(unit, open - 1)) {
             /* "clip(n);" of "void clip(int &n)" */
             struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
@@ -406,15 +409,15 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     CXCursor parent = clang->getCursorSemanticParent(cursor);
     struct hn_tokens all = {field ? extent_of(reading, parent).begin : at, reading->function.end};
     at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
-    if (later && is_one_of(hn_text_at(unit, at), ",;"))
+    if (later && hn_at(unit, at, ", ;"))
         HN_EACH_AT(i, unit, all, name)
-            if (field && is_one_of(hn_text_at(unit, i - 1), ":,")
-                    ? is_one_of(hn_text_at(unit, i + 1), "({")
-                    : hn_at(unit, i + 1, "=") && is_one_of(hn_text_at(unit, i - 1), ";{}(")) {
+            if (field && hn_at(unit, i - 1, ": ,")
+                    ? hn_at(unit, i + 1, "( {")
+                    : hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } (")) {
                 at = whole.end = i + 1;
                 break;
             }
-    if (is_one_of(hn_text_at(unit, at), "({")) {
+    if (hn_at(unit, at, "( {")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
         size_t end = hn_find(unit, HN_FROM(at), ";");
@@ -430,9 +433,9 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
     bool constant = clang->isConstQualifiedType(pointer ? clang->getPointeeType(type) : type);
-    const char *space = local ? NULL : reading->scope;
+    const char *space = local ? NULL : scope_of(reading, cursor);
     if (listed && !unnamed)
-        space = hn_need_format(&unit->memory, "%s::", keep(reading, clang->getTypeSpelling(type)));
+        space = HN_TEXT(unit, "%s::", keep(reading, clang->getTypeSpelling(type)));
     struct hn_meaning own = {.name = name,
                              .space = space,
                              .body = body,
@@ -449,9 +452,10 @@ static void read_variable(struct reading *reading, CXCursor cursor)
 
 /* How kernels use their pointers. */
 
-static bool is_operand(const char *text)
+static bool is_operand(const struct hn_unit *unit, size_t token)
 {
-    return hn_is_word_char(text[0]) ? strcmp(text, "return") != 0 : is_one_of(text, ")]");
+    bool word = hn_is_word_char(hn_text_at(unit, token)[0]) && !hn_at(unit, token, "return");
+    return word || hn_at(unit, token, ") ]");
 }
 
 /* Of a pointer, or of one that a structure of that name has as a field; all may be passed on. */
@@ -468,18 +472,17 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
              !hn_text_find_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
         size_t last = end - 1;
-        while (hn_at(unit, first - 1, "(") && !is_operand(hn_text_at(unit, first - 2)) &&
+        while (hn_at(unit, first - 1, "(") && !is_operand(unit, first - 2) &&
                !hn_at(unit, first - 2, ">"))
             first--;
         while (hn_at(unit, end, "["))
             end = hn_behind(unit, end, kernel->body.end);
         /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
-        bool star = hn_at(unit, first - 1, "*") &&
-                    (!is_operand(hn_text_at(unit, first - 2)) || hn_at(unit, end, "="));
-        if (!star && (hn_at(unit, end, "=") || hn_at(unit, end, "+=") || hn_at(unit, end, "-=")) &&
-            end == last + 1)
+        bool star =
+            hn_at(unit, first - 1, "*") && (!is_operand(unit, first - 2) || hn_at(unit, end, "="));
+        if (!star && hn_at(unit, end, "= += -=") && end == last + 1)
             continue;
-        bool address = hn_at(unit, first - 1, "&") && !is_operand(hn_text_at(unit, first - 2));
+        bool address = hn_at(unit, first - 1, "&") && !is_operand(unit, first - 2);
         size_t open = first - 1 - address;
         bool cast = hn_at(unit, open, "(") && hn_at(unit, open - 1, ">") && hn_at(unit, end, ")") &&
                     hn_at(unit, end + 1, "[");
@@ -487,16 +490,16 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : end;
         /* "T *row = out + 4;" is the pointer by another name. */
         HN_EACH(each, unit->meanings)
-            if (each->pointer && each->body.begin <= i && i < each->body.end && depth < 3)
+            if (each->pointer && HN_WITHIN(each->body, i) && depth < 3)
                 alias = each;
         if (indexed || star || cast) {
             size_t at = indexed ? last + 1 : behind;
-            while (is_one_of(hn_text_at(unit, at), "[.)") || hn_at(unit, at, "->"))
+            while (hn_at(unit, at, "[ . ) ->"))
                 at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
                                           : at + (hn_at(unit, at, ")") ? 1 : 2);
             /* "= x" writes, "+= x" and "++" do both, all else reads. */
             bool assigned = hn_at(unit, at, "=");
-            argument->writes |= assigned || is_step(hn_text_at(unit, at));
+            argument->writes |= assigned || hn_at(unit, at, steps);
             argument->reads |= !assigned;
         } else if (alias != NULL && !alias->constant)
             note_uses(unit, kernel, alias->name, NULL, argument, depth + 1);
@@ -524,13 +527,12 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
 static void add_field(struct reading *reading, CXType type, const char *path)
 {
     const struct hn_clang *clang = &reading->clang;
-    struct hn_blocks *memory = &reading->unit->memory;
     struct hn_kernel_argument field = {.name = path, .last = path}, *whole = reading->whole;
     CXType canonical = clang->getCanonicalType(type);
     if (canonical.kind == CXType_ConstantArray) {
         CXType element = clang->getArrayElementType(canonical);
         for (long long i = 0; i < clang->getArraySize(canonical) && !whole->hides; i++)
-            add_field(reading, element, hn_need_format(memory, "%s[%lld]", path, i));
+            add_field(reading, element, HN_TEXT(reading->unit, "%s[%lld]", path, i));
         return;
     }
     read_type(reading, type, &field);
@@ -543,7 +545,7 @@ static void add_field(struct reading *reading, CXType type, const char *path)
         struct hn_kernel_argument *added = &whole->fields.items[whole->fields.count++];
         *added = within ? field.fields.items[i] : field;
         if (within && path[0] != '\0')
-            added->name = hn_need_format(memory, "%s.%s", path, added->name);
+            added->name = HN_TEXT(reading->unit, "%s.%s", path, added->name);
     }
 }
 
@@ -601,10 +603,9 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
         clang->visitChildren(clang->getSpecializedCursorTemplate(declared), read_field, reading);
     reading->whole = outer;
     /* Some versions of clang leave its namespaces out. */
-    while (strstr(spelled, "::") == NULL &&
-           (declared = clang->getCursorSemanticParent(declared)).kind == CXCursor_Namespace)
-        argument->record = hn_need_format(&reading->unit->memory, "%s::%s",
-                                          name_of(reading, declared), argument->record);
+    if (strstr(spelled, "::") == NULL)
+        argument->record =
+            HN_TEXT(reading->unit, "%s%s", scope_of(reading, declared), argument->record);
 }
 
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
@@ -686,7 +687,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
     if (kernel) {
         read->name = name_of(reading, cursor);
         read->mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
-        read->scope = reading->scope;
+        read->scope = scope_of(reading, cursor);
         read->type =
             keep(reading, reading->clang.getTypeSpelling(reading->clang.getCursorType(cursor)));
         read->head = head;
@@ -702,7 +703,6 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
     const struct hn_clang *clang = &reading->clang;
-    const char *outer = reading->scope;
     const int kind = cursor.kind;
     bool local = reading->function.begin > 0;
     bool own = reading->kernel != NULL &&
@@ -724,21 +724,14 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     bool named = (alias || kind == CXCursor_TypedefDecl) && hn_at(reading->unit, place, name);
     struct hn_meaning type = {
         .name = name, .scope = reading->function, .given = named, .members = whole};
-    type.space = local ? NULL : outer;
+    type.space = local ? NULL : scope_of(reading, cursor);
     if (named) /* "using N = float;", "typedef float N;" */
         type.body = alias ? (struct hn_tokens){place + 2, whole.end}
                           : (struct hn_tokens){whole.begin + 1, place};
     if (record || named)
         *HN_GROW(reading->unit, reading->unit->meanings) = type;
-    if (record)
+    if (record || kind == CXCursor_Namespace)
         return CXChildVisit_Recurse;
-    if (kind == CXCursor_Namespace) {
-        if (hn_text_is_word(name))
-            reading->scope = hn_need_format(&reading->unit->memory, "%s%s::", outer, name);
-        clang->visitChildren(cursor, read_declaration, reading);
-        reading->scope = outer;
-        return CXChildVisit_Continue;
-    }
     if ((kind == CXCursor_CXXMethod || kind == CXCursor_FunctionTemplate) &&
         reading->unit->functor.record == NULL && parent.kind != CXCursor_ClassTemplate &&
         strcmp(name, "operator()") == 0)
@@ -753,8 +746,8 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     else if (own && kind == CXCursor_ParmDecl) {
         struct hn_kernel_argument *argument = HN_GROW(reading->unit, reading->kernel->arguments);
         argument->name = name[0] != '\0' ? name
-                                         : hn_need_format(&reading->unit->memory, "argument_%zu",
-                                                          reading->kernel->arguments.count);
+                                         : HN_TEXT(reading->unit, "argument_%zu",
+                                                   reading->kernel->arguments.count);
         argument->last = argument->name;
         read_type(reading, clang->getCursorType(cursor), argument);
     } else if (own && kind >= CXCursor_TemplateTypeParameter &&
@@ -770,14 +763,12 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 /* A call, a scope, a structure and what headers of CUDA have is no number. */
 static bool may_be_number(const struct hn_unit *unit, size_t token, const char *name)
 {
-    static const char *const behind[] = {"(", "::", ".", "->", "[", "{", "="};
     size_t next = token + 1;
     if (strncmp(name, "__", 2) == 0 || hn_same_letters(name, "cuda", 4) ||
         (hn_at(unit, next, "<") && hn_at(unit, hn_behind(unit, next, SIZE_MAX), "(")))
         return false;
     return next >= unit->tokens.count || unit->tokens.items[next].starts ||
-           (!hn_text_is_among(hn_text_at(unit, next), behind, sizeof behind / sizeof *behind) &&
-            !hn_text_is_word(hn_text_at(unit, next)));
+           (!hn_at(unit, next, "( :: . -> [ { =") && !hn_text_is_word(hn_text_at(unit, next)));
 }
 
 /* "undeclared identifier 'X'", "'X' is not defined, evaluates to 0", "'x.h' file not found". */
@@ -788,24 +779,23 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     CXSourceLocation location = clang->getDiagnosticLocation(diagnostic);
     const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
     const char *quote = strchr(message, '\''), *name = quote != NULL ? quote + 1 : "";
-    const char *kept = hn_need_format(&unit->memory, "%.*s", (int)strcspn(name, "'"), name);
+    const char *kept = HN_TEXT(unit, "%.*s", (int)strcspn(name, "'"), name);
     size_t used = token_at(reading, location);
     if (strstr(message, "file not found") != NULL) {
         bool main = clang->Location_isFromMainFile(location) != 0;
         bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
-        const char *folder = hn_need_format(&unit->memory, "%.*s", (int)strcspn(kept, "/"), kept);
+        const char *folder = HN_TEXT(unit, "%.*s", (int)strcspn(kept, "/"), kept);
         /* Those of CUDA's samples and some others lie in no folder. */
         bool theirs = main && hn_at(unit, used, "<") &&
                       (strlen(folder) < strlen(kept) || hn_is_like(kept, "flat")) &&
                       !hn_is_like(folder, "folder");
         reading->foreign |= !main || own;
         if ((own || theirs) && strstr(unit->absent, kept) == NULL)
-            unit->absent =
-                hn_need_format(&unit->memory, theirs ? "%s <%s>" : "%s %s", unit->absent, kept);
+            unit->absent = HN_TEXT(unit, theirs ? "%s <%s>" : "%s %s", unit->absent, kept);
     }
     bool host = false;
     HN_EACH(body, unit->host)
-        host |= body->begin < used && used < body->end;
+        host |= HN_WITHIN(*body, used);
     HN_EACH(kernel, unit->kernels)
         HN_EACH(argument, kernel->arguments)
             host |= strcmp(argument->name, kept) == 0;
@@ -826,8 +816,7 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     if (!type)
         *HN_GROW(unit, unit->missing) = missing;
     const char *stands = type ? "float" : missing.condition ? "1" : "8";
-    reading->defines =
-        hn_need_format(&unit->memory, "%s#define %s %s\n", reading->defines, kept, stands);
+    reading->defines = HN_TEXT(unit, "%s#define %s %s\n", reading->defines, kept, stands);
 }
 
 static const char *const options[] = {"-xcuda",
@@ -848,7 +837,7 @@ static bool parse(struct reading *reading)
     struct hn_unit *unit = reading->unit;
     const struct hn_clang *clang = &reading->clang;
     const char *before = reading->defines;
-    const char *prelude = hn_need_format(&unit->memory, "%s%s", hn_init_prelude, before);
+    const char *prelude = HN_TEXT(unit, "%s%s", hn_init_prelude, before);
     struct CXUnsavedFile files[HN_HOST_HEADER_COUNT + 2] = {
         {"/hone/prelude.cuh", prelude, strlen(prelude)},
         {unit->path, unit->text, strlen(unit->text)}};
@@ -856,9 +845,9 @@ static bool parse(struct reading *reading)
     /* What cub/cub.cuh includes is not there. */
     for (size_t i = 0; i < HN_HOST_HEADER_COUNT; i++)
         if (strchr(hn_host_headers[i].name, '/') == NULL)
-            files[count++] = (struct CXUnsavedFile){
-                hn_need_format(&unit->memory, "/hone/%s", hn_host_headers[i].name),
-                hn_host_headers[i].text, strlen(hn_host_headers[i].text)};
+            files[count++] =
+                (struct CXUnsavedFile){HN_TEXT(unit, "/hone/%s", hn_host_headers[i].name),
+                                       hn_host_headers[i].text, strlen(hn_host_headers[i].text)};
     unit->tokens.count = unit->kernels.count = unit->meanings.count = 0;
     unit->device.count = unit->host.count = 0;
     void *index = clang->createIndex(0, 0);
@@ -900,7 +889,7 @@ static const struct hn_toolkit_library libclang = {
 
 enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_error *err)
 {
-    struct reading reading = {.unit = unit, .scope = "", .defines = "", .function = {0, SIZE_MAX}};
+    struct reading reading = {.unit = unit, .defines = "", .function = {0, SIZE_MAX}};
     struct hn_symbol symbols[] = {
 #define X(type, name, arguments) {"clang_" #name, &reading.clang.name, false},
         HN_CLANG_FUNCTIONS(X)

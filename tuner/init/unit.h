@@ -102,11 +102,16 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
 /* Makes room for one more, zeroed, at the end of an array of `count`, which grows by this alone; returns the array. */
 void *hn_unit_room(struct hn_unit *unit, void *items, size_t count, size_t size);
 
+/* A text that lives as long as the unit. */
+#define HN_TEXT(unit, ...) hn_need_format(&(unit)->memory, __VA_ARGS__)
+
 /* A token's text; "" beyond the end. */
 const char *hn_text_at(const struct hn_unit *unit, size_t token);
-bool hn_at(const struct hn_unit *unit, size_t token, const char *text);
-/* The first such token; SIZE_MAX where there is none. */
-size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *text);
+/* Whether it is one of some texts, "( [ {". */
+bool hn_at(const struct hn_unit *unit, size_t token, const char *texts);
+/* The first such token, or the last one before another; SIZE_MAX where there is none. */
+size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *texts);
+size_t hn_find_back(const struct hn_unit *unit, size_t end, const char *texts);
 #define HN_EVERYWHERE ((struct hn_tokens){0, SIZE_MAX})
 #define HN_FROM(token) ((struct hn_tokens){token, SIZE_MAX})
 /* What is left of the statement. */
@@ -118,6 +123,7 @@ size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *
          i = hn_find(unit, (struct hn_tokens){i + 1, (within).end}, text))
 /* Behind the bracket that closes the one at `open`; of "<" too. */
 size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
+#define HN_WITHIN(tokens, token) ((tokens).begin <= (token) && (token) < (tokens).end)
 /* What stands in the brackets at `open`. */
 struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
 /* Takes the next item, between commas or another sign, off a list; false at its end. */
