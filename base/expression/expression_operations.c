@@ -458,16 +458,8 @@ void hn_instructions_run(const struct hn_instruction *instructions, size_t count
 
 bool hn_program_run(struct hn_program *program, const struct hn_program_part *part)
 {
-    const uint16_t *positions = program->positions;
-    union hn_cell *cells = program->cells;
-    struct hn_term *terms = program->terms.items;
-    HN_EACH_OF(item, part->instructions, part->count) {
-        if (terms[item->result].round == program->run)
-            continue;
-        terms[item->result].round = program->run;
-        run(item, positions, cells);
-    }
-    return cells[program->valid].integer != 0;
+    hn_instructions_run(part->instructions, part->count, program->positions, program->cells);
+    return program->cells[program->valid].integer != 0;
 }
 
 /* Bounds of terms from those of their operands. */

@@ -718,14 +718,23 @@ static int compare(struct hn_terms *terms, enum hn_operator code, struct term_pa
     return hn_terms_make(terms, HN_OF_REALS + (int)code, to_real(terms, a), to_real(terms, b), -1);
 }
 
+/* What a condition that is decided takes. */
+static struct term_part take(struct hn_terms *terms, struct term_part taken, int fails)
+{
+    taken.fails = either(terms, fails, taken.fails);
+    return taken;
+}
+
 /* `and`, `or` and chains, where the second operand counts only as far as the first one goes on. */
 static struct term_part logical(struct hn_terms *terms, enum hn_operator code, bool truth,
                                 struct term_part a, struct term_part b)
 {
     struct term_part first = truth_of(terms, a);
+    bool is_and = code != HN_OP_OR;
+    if (hn_terms_is(terms, first.value, 0) || hn_terms_is(terms, first.value, 1))
+        return take(terms, hn_terms_is(terms, first.value, is_and) ? b : a, a.fails);
     if (first.value < 0 || !share_type(terms, &a, &b))
         return unsaid;
-    bool is_and = code != HN_OP_OR;
     int goes_on = is_and ? first.value : negation(terms, first.value);
     struct term_part result = {-1, either(terms, a.fails, both(terms, goes_on, b.fails)), a.type,
                                a.mixed};
@@ -740,11 +749,8 @@ static struct term_part select_part(struct hn_terms *terms, struct term_part con
                                     struct term_part a, struct term_part b)
 {
     const struct hn_term *decided = &terms->items[condition.value];
-    if (decided->operation == HN_OP_CONSTANT) {
-        struct term_part taken = decided->low.integer != 0 ? a : b;
-        taken.fails = either(terms, condition.fails, taken.fails);
-        return taken;
-    }
+    if (decided->operation == HN_OP_CONSTANT)
+        return take(terms, decided->low.integer != 0 ? a : b, condition.fails);
     if (!share_type(terms, &a, &b))
         return unsaid;
     int fails = hn_terms_make(terms, HN_OP_SELECT, condition.value, a.fails, b.fails);
@@ -901,7 +907,7 @@ static bool make_cells(struct hn_program *program)
 
 void hn_program_init(struct hn_program *program, const struct hn_domain *domains, size_t slot_count)
 {
-    *program = (struct hn_program){.run = 1};
+    *program = (struct hn_program){.valid = 0};
     program->slots = malloc((slot_count + 1) * sizeof *program->slots);
     program->positions = calloc(slot_count + 1, sizeof *program->positions);
     program->failed = program->slots == NULL || program->positions == NULL ||

@@ -41,7 +41,7 @@ struct hn_term {
     const union hn_cell *table;
     const uint64_t *slots;  /* bits of those it depends on */
     int limits[2];          /* terms for its lower and upper bound, in the last call of hn_terms_possible that asked; -1: none yet */
-    unsigned round;         /* the number of that call, or of the program's run in which it was computed last */
+    unsigned round;         /* the number of that call */
     bool wanted;            /* by the part of a program that is compiled next */
 };
 
@@ -118,14 +118,12 @@ void hn_terms_set_constants(const struct hn_terms *terms, union hn_cell *cells);
 
 /* Expressions that are evaluated again and again for integers that come as they come, each within bounds, in some nanoseconds and with
  * the values that the evaluator gives. First what is wanted is said, in terms; where these cannot say it, or memory is out, there is no
- * program, which hn_program_compile tells for all. It is run in parts, which have terms in common: each is computed once. Not to be run by
- * several threads at once. */
+ * program, which hn_program_compile tells for all. It is run in parts. Not to be run by several threads at once. */
 struct hn_program {
     struct hn_terms terms;
     int valid; /* the term that is 1 where all that was demanded holds */
     bool failed;
     union hn_cell *cells;   /* of each term */
-    unsigned run;           /* a value that is set begins another one */
     int *slots;             /* the term of each slot of any integer; -1: it has none */
     uint16_t *positions;    /* of each slot that has a list: which of its values it has */
 };
@@ -158,7 +156,6 @@ static inline void hn_program_set(struct hn_program *program, size_t slot, int64
         program->cells[program->slots[slot]].integer = integer;
     else
         program->positions[slot] = (uint16_t)integer;
-    program->run++;
 }
 
 /* Whether all that was demanded holds. */

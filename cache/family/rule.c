@@ -124,8 +124,11 @@ static double place_of(const struct hn_rule *rule, int configuration, double cos
 int hn_rule_take(const struct hn_rule *rule, double *order)
 {
     size_t least = 0;
-    for (size_t c = 1; c < rule->configuration_count; c++)
-        least = order[c] < order[least] ? c : least;
+    double cost = order[0];
+    for (size_t c = 1; c < rule->configuration_count; c++) {
+        least = order[c] < cost ? c : least;
+        cost = order[least];
+    }
     order[least] = INFINITY;
     return (int)least;
 }

@@ -273,24 +273,29 @@ TEST(parts_of_a_program_are_computed_anew_where_a_value_is_set)
 /* What is not taken says nothing of the type: an integer that a real may not stand for. */
 TEST(a_decided_condition_takes_the_type_of_what_it_takes)
 {
+    static const char *const factors[] = {"(17 if P == b or X == 5 else 8.5)",
+                                          "(P == c and X * 0.5 or 17)", "(17 or X * 0.5)"};
     const char *names[] = {"X", "P"};
     const struct hn_scope scope = {names, 2, NULL, HN_ANY_WORD};
     const struct hn_value ends[] = {hn_integer(1), hn_integer(1 << 19)}, word = hn_word("b");
     struct hn_domain domains[] = {{ends, 0}, {&word, 1}};
-    struct hn_expression *expression = NULL;
-    struct hn_program program ENDED_BY(hn_program_finish);
-    struct hn_program_part part;
-    assert_ok(
-        hn_expression_parse("X * X * X * (17 if P == b or X == 5 else 8.5)", &expression, NULL));
-    assert_ok(hn_expression_bind(expression, &scope, NULL));
-    hn_program_init(&program, domains, 2);
-    int term = hn_program_want(&program, hn_program_real(&program, expression));
-    assert_true(term >= 0);
-    assert_true(hn_program_compile(&program, &part));
-    hn_program_set(&program, 0, 10);
-    assert_true(hn_program_run(&program, &part));
-    assert_true(program.cells[term].real == 17000.0);
-    hn_expression_destroy(expression);
+    for (size_t i = 0; i < sizeof factors / sizeof *factors; i++) {
+        char text[80];
+        struct hn_expression *expression = NULL;
+        struct hn_program program ENDED_BY(hn_program_finish);
+        struct hn_program_part part;
+        snprintf(text, sizeof text, "X * X * X * %s", factors[i]);
+        assert_ok(hn_expression_parse(text, &expression, NULL));
+        assert_ok(hn_expression_bind(expression, &scope, NULL));
+        hn_program_init(&program, domains, 2);
+        int term = hn_program_want(&program, hn_program_real(&program, expression));
+        assert_true(term >= 0);
+        assert_true(hn_program_compile(&program, &part));
+        hn_program_set(&program, 0, 10);
+        assert_true(hn_program_run(&program, &part));
+        assert_true(program.cells[term].real == 17000.0);
+        hn_expression_destroy(expression);
+    }
 }
 
 /* a < b < c is two conjuncts, and so is what `and` joins at the top, not below `or`. */

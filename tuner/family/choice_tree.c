@@ -249,12 +249,17 @@ static void put(struct picking *picking, size_t place, size_t choice)
     count_use(picking, choice, 1);
 }
 
+static double weight_of(const struct hn_choice_tree_data *data, size_t sample)
+{
+    return data->weights != NULL ? data->weights[sample] : 1;
+}
+
 /* The cost of all samples, each of which costs `least` or what one more choice takes. */
 static double with(const struct hn_choice_tree_data *data, const double *least, size_t choice)
 {
     double cost = 0;
     for (size_t s = 0; s < data->samples; s++)
-        cost += data->weights[s] * fmin(least[s], data->costs[choice * data->samples + s]);
+        cost += weight_of(data, s) * fmin(least[s], data->costs[choice * data->samples + s]);
     return cost;
 }
 
@@ -331,8 +336,8 @@ size_t hn_pick(const struct hn_choice_tree_data *data, const size_t *programs, s
                               .uses = hn_need(data->choices, sizeof *picking.uses),
                               .least = hn_need(data->samples, sizeof *picking.least)};
     for (size_t s = 0; s < data->samples; s++) {
-        weight += data->weights[s];
-        picking.cost += data->weights[s] * data->costs[s];
+        weight += weight_of(data, s);
+        picking.cost += weight_of(data, s) * data->costs[s];
     }
     put(&picking, 0, 0);
     add_choices(&picking, most, gain * weight);

@@ -11,7 +11,7 @@ struct hn_choice_tree_data {
     size_t samples, choices, features;
     const int64_t *values; /* [feature][sample] */
     const double *costs;   /* [choice][sample], not below 0 */
-    const double *weights; /* [sample] */
+    const double *weights; /* [sample]; hn_pick takes NULL, for 1 each */
 };
 
 /* Grows leaf by leaf, the one first whose split saves most, up to `leaves`, as long as a split saves `gain` of a

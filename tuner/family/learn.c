@@ -606,12 +606,9 @@ static void name_leaf(void *context, size_t place)
     struct hn_rule_node *leaf = &comparing->learning->learnt->rule.nodes[place];
     struct hn_blocks memory HN_ENDED_BY(hn_blocks_finish) = {0};
     size_t *sizes = hn_need_block(&memory, comparing->count, sizeof *sizes);
-    double *weights = hn_need_block(&memory, comparing->count, sizeof *weights);
     for (size_t s = 0; s < comparing->count; s++)
-        if (comparing->leaves[s] == leaf) {
-            weights[count] = 1;
+        if (comparing->leaves[s] == leaf)
             sizes[count++] = s;
-        }
     struct hn_ranked *ranked = hn_need_block(&memory, all, sizeof *ranked);
     for (size_t c = 0; c < all; c++) {
         ranked[c].place = c;
@@ -627,8 +624,7 @@ static void name_leaf(void *context, size_t place)
         for (size_t s = 0; s < count; s++)
             costs[c * count + s] = comparing->costs[ranked[c].place * comparing->count + sizes[s]];
     }
-    const struct hn_choice_tree_data data = {
-        .samples = count, .choices = all, .costs = costs, .weights = weights};
+    const struct hn_choice_tree_data data = {.samples = count, .choices = all, .costs = costs};
     size_t named =
         count == 0 ? 0 : hn_pick(&data, programs, MOST_COMPARED, comparing_gain, picked, &used);
     for (size_t i = 0; i < named; i++)
