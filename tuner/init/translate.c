@@ -7,13 +7,14 @@
 
 #include "base/text.h"
 
-enum { DEEPEST = 12, MOST_GIVEN = 4 };
+enum { DEEPEST = 12 };
 
 struct translation {
     struct hn_draft *draft;
     int depth; /* of names that stand for others */
-    /* The parameters of what is called. */
-    const char *names[MOST_GIVEN], *values[MOST_GIVEN];
+    const struct translation
+        *outer; /* of what is called with the given for its parameters' names */
+    struct hn_tokens names, given;
 };
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens);
@@ -107,95 +108,87 @@ static const char *simplify(struct hn_unit *unit, const char *text)
     return HN_TEXT(unit, "ceil_div(%s, %s)", simplify(unit, sum), by);
 }
 
-/* A macro or a function at its name; one that is called so divides and rounds up. */
-static const char *call(const struct translation *translation, size_t at, struct hn_tokens given)
+/* A macro or a function of that name, or what else it stands for; one that is called so divides and
+ * rounds up. */
+static const char *call(const struct translation *translation, const char *name, size_t at,
+                        struct hn_tokens given)
 {
     struct hn_unit *unit = translation->draft->unit;
-    struct translation inner = {.draft = translation->draft, .depth = translation->depth};
-    const char *name = hn_text_at(unit, at);
-    const struct hn_meaning *meaning = HN_MEANING(unit, at);
-    struct hn_tokens names = meaning != NULL ? meaning->parameters : (struct hn_tokens){0, 0}, item;
-    char type[HN_TYPE_SIZE];
-    size_t count = 0;
+    const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
     const struct hn_meaning *of = HN_MEANING(unit, given.begin);
+    struct translation inner = {.draft = translation->draft,
+                                .depth = translation->depth + 1,
+                                .outer = translation,
+                                .names = meaning != NULL ? meaning->parameters : given,
+                                .given = given};
+    struct hn_tokens item;
+    const char *value[2] = {NULL};
+    char type[HN_TYPE_SIZE];
     if (strcmp(name, "sizeof") == 0 &&
         hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
         return HN_TEXT(unit, "%lld", (long long)hn_type_bytes(type));
-    for (; count < MOST_GIVEN && hn_next(unit, ",", &given, &item); count++) {
-        inner.values[count] = translate(translation, item);
-        if (inner.values[count] == NULL)
-            return NULL;
-        if (hn_type_of_c(name, type)) /* "size_t(blocks)" */
-            return inner.values[count];
-        if (hn_next(unit, ",", &names, &item))
-            inner.names[count] = hn_text_at(unit, item.end - 1);
-    }
-    const char *value =
-        meaning != NULL && inner.depth++ < DEEPEST ? translate(&inner, meaning->body) : NULL;
-    if (value != NULL)
-        return value;
+    if (given.end > given.begin && hn_type_of_c(name, type)) /* "size_t(blocks)" */
+        return translate(translation, given);
+    if (meaning != NULL && inner.depth <= DEEPEST)
+        value[0] = translate(&inner, meaning->body);
+    if (value[0] != NULL)
+        return value[0];
+    for (int i = 0; i < 2 && hn_next(unit, ",", &given, &item); i++)
+        value[i] = translate(translation, item);
     bool rounds = hn_find_letters(name, "ceil") != NULL || hn_find_letters(name, "div") != NULL;
-    if (count == 2 && (rounds || strcmp(name, "min") == 0 || strcmp(name, "max") == 0))
-        return HN_TEXT(unit, "%s(%s, %s)", rounds ? "ceil_div" : name, inner.values[0],
-                       inner.values[1]);
+    if (value[0] != NULL && value[1] != NULL && (rounds || hn_at(unit, at, "min max")))
+        return HN_TEXT(unit, "%s(%s, %s)", rounds ? "ceil_div" : name, value[0], value[1]);
     /* "ceil(n / 256.0)" */
-    const char *whole = inner.values[0], *slash = count == 1 && rounds ? strchr(whole, '/') : NULL;
+    const char *slash = value[0] != NULL && rounds ? strchr(value[0], '/') : NULL;
     return slash == NULL ? NULL
-                         : HN_TEXT(unit, "ceil_div(%.*s, %s)", (int)(slash - whole - 1), whole,
-                                   strchr(slash, ' ') + 1);
+                         : HN_TEXT(unit, "ceil_div(%.*s, %s)", (int)(slash - value[0] - 1),
+                                   value[0], strchr(slash, ' ') + 1);
 }
 
 /* What a name, "block.x" or "plan->batch" stands for. */
 static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
-    const struct hn_meaning *meaning = hn_unit_meaning(translation->draft->unit, name, at);
-    struct translation inner = {.draft = translation->draft, .depth = translation->depth};
-    for (size_t i = 0; i < MOST_GIVEN && translation->names[i] != NULL; i++)
-        if (strcmp(translation->names[i], name) == 0)
-            return translation->values[i];
+    struct hn_unit *unit = translation->draft->unit;
+    struct hn_tokens names = translation->names, given = translation->given, own, item;
+    while (hn_next(unit, ",", &names, &own) && hn_next(unit, ",", &given, &item))
+        if (hn_at(unit, own.end - 1, name))
+            return translate(translation->outer, item);
     bool count = strcmp(name, "argc") == 0; /* programs are run without arguments */
     const char *value = count ? "1" : hn_draft_known(translation->draft, name, at);
-    if (value == NULL && meaning != NULL && inner.depth++ < DEEPEST)
-        value = translate(&inner, meaning->body);
-    return value;
+    return value != NULL ? value : call(translation, name, at, (struct hn_tokens){0, 0});
 }
 
 /* Appends what stands at a token; returns behind it, 0 where that cannot be. */
 static size_t append(const struct translation *translation, size_t at, struct hn_text *text)
 {
     struct hn_unit *unit = translation->draft->unit;
-    const char *word = hn_text_at(unit, at), *value;
+    const char *word = hn_text_at(unit, at), *value = sign_of(unit, word);
     bool bracket = hn_at(unit, at, "(");
     size_t open = bracket ? at : at + 1;
     open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
-    bool called = hn_at(unit, open, "(");
-    bool member = hn_at(unit, at + 1, ".") || hn_at(unit, at + 1, "->");
+    bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ". ->");
     size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
     char name[160], *end;
     int64_t number;
+    double real = hn_is_digit(word[0]) ? hn_c_strtod(word, &end) : 0;
     if (skip_cast(unit, at) > at)
         return skip_cast(unit, at);
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
-    value = sign_of(unit, word);
     if (hn_unit_number(unit, at, &number))
         value = HN_TEXT(unit, "%lld", (long long)number);
+    else if (hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0')
+        value = HN_TEXT(unit, "%.15g", real); /* "256.0f" is as good as 256 */
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;
-    if (!bracket && !hn_text_is_word(word)) { /* "256.0f" is as good as 256 */
-        hn_text_printf(text, "%.15g", hn_c_strtod(word, &end));
-        return hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0' ? at + 1 : 0;
-    }
     snprintf(name, sizeof name, "%.60s%.2s%.60s", word, member ? hn_text_at(unit, at + 1) : "",
              member ? hn_text_at(unit, at + 2) : "");
     value = bracket  ? translate(translation, hn_inside(unit, at))
-            : called ? call(translation, at, hn_inside(unit, open))
+            : called ? call(translation, word, at, hn_inside(unit, open))
                      : resolve(translation, name, at);
-    if (value == NULL)
-        return 0;
-    hn_text_append(text, as_factor(unit, value));
-    return behind;
+    hn_text_append(text, value != NULL ? as_factor(unit, value) : "");
+    return value != NULL ? behind : 0;
 }
 
 /* "b : c" behind "a ?"; NULL: what is chosen is beyond configs. */
@@ -209,10 +202,10 @@ static const char *choose(const struct translation *translation, const char *whe
     struct hn_value holds;
     if (hn_draft_holds(translation->draft, when, HN_OF_NOTHING, &holds, NULL))
         return hn_value_truth(&holds) ? yes : no;
-    if (yes == NULL || no == NULL)
-        return NULL;
-    const char *left = as_factor(unit, yes), *right = as_factor(unit, no);
-    return HN_TEXT(unit, "%s if %s else %s", left, when, right);
+    bool known = yes != NULL && no != NULL;
+    return known
+               ? HN_TEXT(unit, "%s if %s else %s", as_factor(unit, yes), when, as_factor(unit, no))
+               : NULL;
 }
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens)
