@@ -113,21 +113,22 @@ TEST(test_macros)
 /* What a kernel does with its pointers, also by another name. */
 TEST(test_uses_of_pointers)
 {
-    const struct hn_unit *unit =
-        read_unit("__device__ void f(float *x);\n"
-                  "__global__ void k(float *r, float *w, float *b, float *p, float *a, float *s, "
-                  "float *c, float *m, float *d, float *e, float *g) {\n"
-                  " m += 4; m[0] = 1; const auto *t = reinterpret_cast<const float4 *>(d);\n"
-                  " reinterpret_cast<float4 *>(&e[4])[0] = t[0]; float *h = &g[4]; *h += 1;\n"
-                  " w[1] = r[0] == 1 ? 2 : 3; b[0] += 1; f(p); float *row = a + 4; row[2] = 1;\n"
-                  " *(s + 1) = 2; reinterpret_cast<float4 *>(c)[0] = make_float4(0, 0, 0, 0); }\n");
+    const struct hn_unit *unit = read_unit(
+        "__device__ void f(float *x);\n"
+        "__global__ void k(float *r, float *w, float *b, float *p, float *a, float *s, "
+        "float *c, float *m, float *d, float *e, float *g, int *i, int *j) {\n"
+        " m += 4; m[0] = 1; ++i[2]; --*j; const auto *t = reinterpret_cast<const float4 *>(d);\n"
+        " reinterpret_cast<float4 *>(&e[4])[0] = t[0]; float *h = &g[4]; *h += 1;\n"
+        " w[1] = r[0] == 1 ? 2 : 3; b[0] += 1; f(p); float *row = a + 4; row[2] = 1;\n"
+        " *(s + 1) = 2; reinterpret_cast<float4 *>(c)[0] = make_float4(0, 0, 0, 0); }\n");
     static const struct {
         bool reads, writes, passed;
     } expected[] = {{true, false, false}, {false, true, false}, {true, true, false},
                     {true, true, true},   {false, true, false}, {false, true, false},
                     {false, true, false}, {false, true, false}, {true, false, false},
-                    {false, true, false}, {true, true, false}};
-    for (size_t i = 0; i < 11; i++) {
+                    {false, true, false}, {true, true, false},  {true, true, false},
+                    {true, true, false}};
+    for (size_t i = 0; i < 13; i++) {
         const struct hn_kernel_argument *argument = &unit->kernels.items[0].arguments.items[i];
         assert_int_equal(argument->reads, expected[i].reads);
         assert_int_equal(argument->writes, expected[i].writes);

@@ -499,7 +499,8 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
                                           : at + (hn_at(unit, at, ")") ? 1 : 2);
             /* "= x" writes, "+= x" and "++" do both, all else reads. */
             bool assigned = hn_at(unit, at, "=");
-            argument->writes |= assigned || hn_at(unit, at, steps);
+            bool before = hn_at(unit, first - 1 - star, "++ --");
+            argument->writes |= assigned || before || hn_at(unit, at, steps);
             argument->reads |= !assigned;
         } else if (alias != NULL && !alias->constant)
             note_uses(unit, kernel, alias->name, NULL, argument, depth + 1);
@@ -514,11 +515,10 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
 
 static const char *without_words(const char *spelled)
 {
-    static const char *const words[] = {"const ", "volatile ", "struct ", "enum ", "class "};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strncmp(spelled, words[i], strlen(words[i])) == 0)
-            return without_words(spelled + strlen(words[i]));
-    return spelled;
+    size_t length = hn_word_length(spelled);
+    bool more = spelled[length] == ' ' &&
+                hn_text_find_word("const volatile struct enum class", spelled, length) != NULL;
+    return more ? without_words(spelled + length + 1) : spelled;
 }
 
 static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument);
