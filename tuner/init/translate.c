@@ -19,24 +19,20 @@ struct translation {
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens);
 
-/* Whether the bracket that begins the text is closed by the last one. */
-static bool is_enclosed(const char *text, size_t length)
+/* Behind the bracket that closes the one that begins the text; where there is none, the text. */
+static const char *behind_bracket(const char *text)
 {
-    int depth = 0;
-    for (size_t i = 0; i < length; i++) {
-        depth += (text[i] == '(') - (text[i] == ')');
-        if (depth == 0)
-            return i > 0 && i + 1 == length;
-    }
-    return false;
+    const char *at = text;
+    for (int depth = 0; *at != '\0' && (at == text || depth > 0); at++)
+        depth += (*at == '(') - (*at == ')');
+    return *text == '(' ? at : text;
 }
 
 /* In brackets where it is more than a name, a number or a call. */
 static const char *as_factor(struct hn_unit *unit, const char *text)
 {
     const char *open = text + hn_word_length(text);
-    bool alone = *open == '\0' || is_enclosed(open, strlen(open));
-    return alone ? text : HN_TEXT(unit, "(%s)", text);
+    return *behind_bracket(open) == '\0' ? text : HN_TEXT(unit, "(%s)", text);
 }
 
 const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
@@ -73,39 +69,29 @@ static size_t skip_cast(struct hn_unit *unit, size_t at)
     return cast ? type.end + 1 : at;
 }
 
-/* How much of "N + B - 1", "N + (B - 1)" and, for a number, "N + 255" is N; 0: nothing. */
-static size_t rounded(const char *sum, size_t length, const char *by)
-{
-    static const char *const ends[] = {" + %s - 1", " + (%s - 1)", " + %s"};
-    char end[160], less[32];
-    snprintf(less, sizeof less, "%lld", strtoll(by, NULL, 10) - 1);
-    for (size_t i = 0; i < (hn_is_digit(by[0]) ? 3 : 2); i++) {
-        size_t size = (size_t)snprintf(end, sizeof end, ends[i], i == 2 ? less : by);
-        if (size < length && strncmp(sum + length - size, end, size) == 0)
-            return length - size;
-    }
-    return 0;
-}
-
-/* Without brackets around all, and "(N + B - 1) // B" as ceil_div(N, B). */
+/* Without brackets around all; "(N + B - 1) // B", "(N + (B - 1)) // B" and, for a number,
+ * "(N + 255) // 256" as ceil_div(N, B). */
 static const char *simplify(struct hn_unit *unit, const char *text)
 {
-    size_t length = strlen(text), size;
-    const char *slash = strstr(text, ") // ");
-    if (is_enclosed(text, length))
-        return simplify(unit, HN_TEXT(unit, "%.*s", (int)length - 2, text + 1));
-    while (slash != NULL && !is_enclosed(text, (size_t)(slash + 1 - text)))
-        slash = strstr(slash + 1, ") // ");
-    if (slash == NULL || strcmp(as_factor(unit, slash + 5), slash + 5) != 0)
+    const char *behind = behind_bracket(text);
+    if (behind == text)
         return text;
-    const char *by = simplify(unit, slash + 5);
-    length = (size_t)(slash - text - 1);
-    size = rounded(text + 1, length, by);
-    size = size > 0 ? size : rounded(text + 1, length, slash + 5);
-    if (size == 0)
+    const char *sum = HN_TEXT(unit, "%.*s", (int)(behind - text) - 2, text + 1);
+    if (*behind == '\0')
+        return simplify(unit, sum);
+    if (strncmp(behind, " // ", 4) != 0 || as_factor(unit, behind + 4) != behind + 4)
         return text;
-    const char *sum = HN_TEXT(unit, "%.*s", (int)size, text + 1);
-    return HN_TEXT(unit, "ceil_div(%s, %s)", simplify(unit, sum), by);
+    const char *own = behind + 4, *by = simplify(unit, own);
+    const char *const ends[] = {HN_TEXT(unit, " + %s - 1", by), HN_TEXT(unit, " + %s - 1", own),
+                                HN_TEXT(unit, " + (%s - 1)", by),
+                                HN_TEXT(unit, " + %lld", strtoll(by, NULL, 10) - 1)};
+    for (size_t i = 0; i < (hn_is_digit(*by) ? 4 : 3); i++) {
+        size_t length = strlen(sum), size = strlen(ends[i]);
+        if (size < length && strcmp(sum + length - size, ends[i]) == 0)
+            return HN_TEXT(unit, "ceil_div(%s, %s)",
+                           simplify(unit, HN_TEXT(unit, "%.*s", (int)(length - size), sum)), by);
+    }
+    return text;
 }
 
 /* A macro or a function of that name, or what else it stands for; one that is called so divides and
