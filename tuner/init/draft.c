@@ -363,7 +363,7 @@ const char *hn_draft_entry(const struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
     const struct hn_kernel_parameter *first = kernel->parameters.items;
-    const char *text = first == NULL ? "&" : "";
+    const char *text = "";
     if (strcmp(kernel->mangled, kernel->name) == 0)
         return kernel->name;
     if (first != NULL && first->instance == NULL)
@@ -372,9 +372,9 @@ const char *hn_draft_entry(const struct hn_draft *draft)
     HN_EACH(other, draft->unit->kernels)
         if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
             strcmp(other->scope, kernel->scope) == 0)
-            text = HN_DRAFT_TEXT(draft, "(void (*)%s)%s", strchr(kernel->type, '('),
-                                 first == NULL ? "&" : "");
-    text = HN_DRAFT_TEXT(draft, "%s%s%s", text, kernel->scope, kernel->name);
+            text = HN_DRAFT_TEXT(draft, "(void (*)%s)", strchr(kernel->type, '('));
+    text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, first == NULL ? "&" : "", kernel->scope,
+                         kernel->name);
     HN_EACH(each, kernel->parameters)
         text = HN_DRAFT_TEXT(draft, "%s%s%s", text, each == first ? "<" : ", ", each->instance);
     return first != NULL ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
@@ -465,7 +465,6 @@ static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *de
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
-static const char integers[] = "may its elements be any integers, or which `fill` or `file`?";
 
 /* Behind an argument's line, after what is asked there already. */
 static void ask(const struct hn_draft *draft, struct hn_draft_argument *argument,
@@ -507,7 +506,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             ask(draft, &argument, open_role);
         else if (argument.role != HN_DRAFT_OUTPUT && passed.type_is_known &&
                  strstr(passed.type, "int") != NULL)
-            ask(draft, &argument, integers);
+            ask(draft, &argument, "may its elements be any integers, or which `fill` or `file`?");
         bool sized = false;
         HN_EACH(each, draft->kernel->parameters) /* "template <int N>" */
             sized |= each->kind == HN_PARAMETER_NUMBER && hn_is_like(each->name, "extent");

@@ -663,27 +663,25 @@ static void read_divisions(struct hn_draft *draft)
 /* Variables of the device that the host fills; some have their values from the source. */
 static void read_symbols(struct hn_draft *draft)
 {
+    struct hn_unit *unit = draft->unit;
     char type[HN_TYPE_SIZE];
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") {
-        const char *name = hn_text_at(draft->unit, i + 2), *count = NULL;
-        if (HN_HAS(draft->unit, HN_REST(draft->unit, i), "="))
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") {
+        struct hn_draft_argument symbol = {.name = hn_text_at(unit, i + 2),
+                                           .type = type,
+                                           .todo = "which contents, `from` which argument?"};
+        if (HN_HAS(unit, HN_REST(unit, i), "="))
             continue;
-        if (hn_text_is_word(name) && hn_type_of_c(hn_text_at(draft->unit, i + 1), type))
-            count = "1";
-        for (size_t open = i + 3; count != NULL && hn_at(draft->unit, open, "[");
-             open = hn_behind(draft->unit, open, SIZE_MAX)) {
-            const char *side = hn_draft_translate(draft, hn_inside(draft->unit, open));
-            count = side != NULL ? hn_times(draft->unit, count, side) : NULL;
+        if (hn_text_is_word(symbol.name) && hn_type_of_c(hn_text_at(unit, i + 1), type))
+            symbol.count = "1";
+        for (size_t open = i + 3; symbol.count != NULL && hn_at(unit, open, "[");
+             open = hn_behind(unit, open, SIZE_MAX)) {
+            const char *side = hn_draft_translate(draft, hn_inside(unit, open));
+            symbol.count = side != NULL ? hn_times(unit, symbol.count, side) : NULL;
         }
-        if (!hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL))
-            HN_DRAFT_FLAG(draft, "constants", true);
+        if (hn_draft_holds(draft, symbol.count, HN_OF_SIZES, NULL, NULL))
+            hn_draft_note_argument(draft, "symbols", &symbol);
         else
-            hn_draft_note_argument(
-                draft, "symbols",
-                &(struct hn_draft_argument){.name = name,
-                                            .type = type,
-                                            .count = count,
-                                            .todo = "which contents, `from` which argument?"});
+            HN_DRAFT_FLAG(draft, "constants", true);
     }
 }
 

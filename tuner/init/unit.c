@@ -414,14 +414,13 @@ static void read_variable(struct reading *reading, CXCursor cursor)
             if (field && hn_at(unit, i - 1, ": ,")
                     ? hn_at(unit, i + 1, "( {")
                     : hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } (")) {
-                at = whole.end = i + 1;
+                at = i + 1;
                 break;
             }
     if (hn_at(unit, at, "( {")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
-        size_t end = hn_find(unit, HN_FROM(at), ";");
-        list = (struct hn_tokens){at + 1, listed ? whole.end : end};
+        list = listed ? (struct hn_tokens){at + 1, whole.end} : HN_REST(unit, at + 1);
         hn_next(unit, ",", &list, &body);
     } else if (!listed) {
         return;
@@ -466,12 +465,11 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         const struct hn_meaning *alias = NULL;
         /* "view.row(y)[x]" is passed all of it. */
         bool member = field != NULL && hn_at(unit, i + 1, ".") && !hn_at(unit, i + 3, "(");
-        size_t first = i, end = i + (member ? 3 : 1);
+        size_t first = i, bare = i + (member ? 3 : 1), end = bare;
         if (hn_at(unit, i - 1, ".") ||
             (member &&
              !hn_text_find_word(field, hn_text_at(unit, i + 2), strlen(hn_text_at(unit, i + 2)))))
             continue;
-        size_t last = end - 1;
         while (hn_at(unit, first - 1, "(") && !is_operand(unit, first - 2) &&
                !hn_at(unit, first - 2, ">"))
             first--;
@@ -480,20 +478,20 @@ static void note_uses(const struct hn_unit *unit, const struct hn_kernel *kernel
         /* "*(out + i)", "reinterpret_cast<float4 *>(out)[i]", also of "&out[i]" */
         bool star =
             hn_at(unit, first - 1, "*") && (!is_operand(unit, first - 2) || hn_at(unit, end, "="));
-        if (!star && hn_at(unit, end, "= += -=") && end == last + 1)
+        if (!star && hn_at(unit, end, "= += -=") && end == bare)
             continue;
         bool address = hn_at(unit, first - 1, "&") && !is_operand(unit, first - 2);
         size_t open = first - 1 - address;
         bool cast = hn_at(unit, open, "(") && hn_at(unit, open - 1, ">") && hn_at(unit, end, ")") &&
                     hn_at(unit, end + 1, "[");
-        bool indexed = !address && (end > last + 1 || hn_at(unit, end, "->"));
+        bool indexed = !address && (end > bare || hn_at(unit, end, "->"));
         size_t behind = hn_at(unit, first, "(") ? hn_behind(unit, first, kernel->body.end) : end;
         /* "T *row = out + 4;" is the pointer by another name. */
         HN_EACH(each, unit->meanings)
             if (each->pointer && HN_WITHIN(each->body, i) && depth < 3)
                 alias = each;
         if (indexed || star || cast) {
-            size_t at = indexed ? last + 1 : behind;
+            size_t at = indexed ? end : behind;
             while (hn_at(unit, at, "[ . ) ->"))
                 at = hn_at(unit, at, "[") ? hn_behind(unit, at, SIZE_MAX)
                                           : at + (hn_at(unit, at, ")") ? 1 : 2);
