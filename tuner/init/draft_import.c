@@ -104,16 +104,15 @@ static void read_list(struct hn_draft *draft, char *text, struct hn_draft_name *
         char *term = take(&text, "+"), *item;
         struct hn_draft_name ends = {.name = NULL};
         bool range = strncmp(term, "range(", 6) == 0, copy = strncmp(term, "list(", 5) == 0;
-        size_t open = range ? 5 : copy ? 4 : 0, length = strlen(term);
-        bool listed = length > open + 1 && strchr("([", term[open]) != NULL &&
-                      term[length - 1] == (term[open] == '(' ? ')' : ']') &&
-                      draft->lists++ < MOST_LISTS;
+        char *rest = term + (range ? 5 : copy ? 4 : 0);
+        size_t length = strlen(rest);
+        bool listed = length > 1 && strchr("([", *rest) != NULL &&
+                      rest[length - 1] == (*rest == '(' ? ')' : ']') && draft->lists++ < MOST_LISTS;
         if (listed) {
-            item = hn_need_kept(&draft->unit->memory,
-                                hn_needed(strndup(term + open + 1, length - open - 2)));
+            rest = hn_need_kept(&draft->unit->memory, hn_needed(strndup(rest + 1, length - 2)));
             if (copy)
-                read_list(draft, item, list, err);
-            for (char *rest = copy ? NULL : item; rest != NULL && !hn_failed(err);) {
+                read_list(draft, rest, list, err);
+            while (!copy && rest != NULL && !hn_failed(err)) {
                 item = take(&rest, ",");
                 if (*item != '\0' || rest != NULL) /* a comma may end it */
                     read_item(draft, item, range ? &ends : list, err);
@@ -268,16 +267,15 @@ static void add_parameter(struct hn_draft *draft, const json_t *json)
     *HN_GROW(draft->unit, draft->names) = parameter;
 }
 
-/* What the file's defaults lack or break first is written before them. */
+/* What the file's defaults lack or break is written before them. */
 static void add_conditions(struct hn_draft *draft, const json_t *conditions)
 {
     const json_t *json;
     struct hn_value holds;
     struct hn_error why = {"found no text", HN_OK};
-    const char *flaw = NULL;
     size_t i;
     HN_EACH(each, draft->names)
-        flaw = flaw != NULL || each->has_preset ? flaw : each->name;
+        hn_draft_note(draft, "odd_defaults", each->has_preset ? "" : each->name);
     json_array_foreach(conditions, i, json)
     {
         const char *condition = text_of(json, "Expression");
@@ -289,10 +287,8 @@ static void add_conditions(struct hn_draft *draft, const json_t *conditions)
         *HN_GROW(draft->unit, draft->constraints) = condition;
         bool kept =
             hn_draft_holds(draft, condition, HN_OF_ALL, &holds, NULL) && hn_value_truth(&holds);
-        flaw = flaw != NULL || kept ? flaw : condition;
+        hn_draft_note(draft, "odd_defaults", kept ? "" : condition);
     }
-    if (flaw != NULL)
-        HN_DRAFT_NOTE(draft, "odd_defaults", "%s", flaw);
 }
 
 /* The problem: whole numbers that are passed by value, and those of ProblemSize. */

@@ -409,14 +409,13 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     CXCursor parent = clang->getCursorSemanticParent(cursor);
     struct hn_tokens all = {field ? extent_of(reading, parent).begin : at, reading->function.end};
     at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
-    if (later && hn_at(unit, at, ", ;"))
-        HN_EACH_AT(i, unit, all, name)
-            if (field && hn_at(unit, i - 1, ": ,")
-                    ? hn_at(unit, i + 1, "( {")
-                    : hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } (")) {
+    if (later)
+        HN_EACH_AT(i, unit, all, name) {
+            bool built = field && hn_at(unit, i - 1, ": ,");
+            bool set = hn_at(unit, i - 1, built ? ": ," : "; { } (");
+            if (set && hn_at(unit, i + 1, built ? "( {" : "=") && hn_at(unit, at, ", ;"))
                 at = i + 1;
-                break;
-            }
+        }
     if (hn_at(unit, at, "( {")) {
         body = hn_inside(unit, at);
     } else if (hn_at(unit, at, "=")) {
