@@ -33,16 +33,25 @@ static char *take(char **text, const char *sign)
     return begin;
 }
 
-/* Once where the list has a name. */
+/* Once where the list has a name; all are numbers, or booleans, or words. */
 static void add_value(struct hn_draft *draft, struct hn_draft_name *list, struct hn_value value,
                       struct hn_error *err)
 {
+    const struct hn_value *first = list->values.count > 0 ? list->values.items : &value;
     HN_EACH(each, list->values)
         if (list->name != NULL && hn_value_equal(each, &value))
             return;
-    if (!hn_failed(err) && list->values.count == MOST_VALUES)
+    if (hn_failed(err))
+        return;
+    if (list->values.count == MOST_VALUES)
         hn_fail(err, HN_ECONFIG, "found more than %d values", MOST_VALUES);
-    if (!hn_failed(err))
+    else if (value.type == HN_WORD && !hn_text_is_word(value.word))
+        hn_fail(err, HN_ECONFIG, "found '%.40s', expected a word of letters and digits",
+                value.word);
+    else if ((value.type == HN_WORD) != (first->type == HN_WORD) ||
+             (value.type == HN_BOOLEAN) != (first->type == HN_BOOLEAN))
+        hn_fail(err, HN_ECONFIG, "found values of several kinds");
+    else
         *HN_GROW(draft->unit, list->values) = value;
 }
 
@@ -206,7 +215,6 @@ static void read_source(struct hn_draft *draft, const json_t *specified)
 
 /* Parameters, conditions and the default point. */
 
-/* All numbers, all booleans or all words, each of them once. */
 static void read_values(struct hn_draft *draft, const json_t *values,
                         struct hn_draft_name *parameter, struct hn_error *err)
 {
@@ -227,15 +235,6 @@ static void read_values(struct hn_draft *draft, const json_t *values,
     }
     if (!hn_failed(err) && parameter->values.count == 0)
         hn_fail(err, HN_ECONFIG, "found no value, expected a list of values");
-    HN_EACH(each, parameter->values) {
-        const struct hn_value *first = parameter->values.items;
-        if (!hn_failed(err) && each->type == HN_WORD && !hn_text_is_word(each->word))
-            hn_fail(err, HN_ECONFIG, "found '%.40s', expected a word of letters and digits",
-                    each->word);
-        if (!hn_failed(err) && ((each->type == HN_WORD) != (first->type == HN_WORD) ||
-                                (each->type == HN_BOOLEAN) != (first->type == HN_BOOLEAN)))
-            hn_fail(err, HN_ECONFIG, "found values of several kinds");
-    }
 }
 
 /* One that cannot be is a line of what is left to do. */
