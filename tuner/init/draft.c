@@ -526,7 +526,7 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);
         else if (size != NULL && size->made && hn_is_like(name, "extent") &&
-                 hn_draft_holds(draft, given, HN_OF_PARAMETERS, NULL, NULL))
+                 HN_DRAFT_IS(draft, given, HN_OF_PARAMETERS))
             argument.todo = "are results the same where it changes with the parameters?";
         else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
@@ -720,7 +720,7 @@ void hn_draft_make(struct hn_draft *draft)
                       "are these the types and values to instantiate it with?");
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++)
-        fixed = fixed && hn_draft_holds(draft, draft->grid[axis], HN_OF_PARAMETERS, NULL, NULL);
+        fixed = fixed && HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
     HN_DRAFT_FLAG(draft, "fixed", fixed);
 }
 

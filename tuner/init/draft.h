@@ -124,6 +124,7 @@ const char *hn_draft_replace(const struct hn_draft *draft, const char *text, con
 enum hn_draft_names { HN_OF_NOTHING, HN_OF_SIZES, HN_OF_ALL, HN_OF_PARAMETERS, HN_OF_LARGEST };
 bool hn_draft_holds(const struct hn_draft *draft, const char *expression, enum hn_draft_names names,
                     struct hn_value *result, struct hn_error *err);
+#define HN_DRAFT_IS(draft, expression, of_names) hn_draft_holds(draft, expression, of_names, NULL, NULL)
 /* Its whole number; INT64_MIN: it is none, or not known. */
 int64_t hn_draft_number(const struct hn_draft *draft, const char *text, enum hn_draft_names of);
 /* Appends that a block has no more threads than it may have, where that does not hold by itself. */

@@ -332,7 +332,7 @@ static const char *count_of(const struct hn_draft *draft, const json_t *argument
         if (hn_draft_find(draft, problem_names[axis]) != NULL)
             count = hn_draft_replace(draft, count, HN_DRAFT_TEXT(draft, "ProblemSize[%d]", axis),
                                      problem_names[axis]);
-    return hn_draft_holds(draft, count, HN_OF_SIZES, NULL, NULL) ? count : NULL;
+    return HN_DRAFT_IS(draft, count, HN_OF_SIZES) ? count : NULL;
 }
 
 /* Sets it; returns whether the file says it. */
@@ -341,7 +341,7 @@ static bool set_fill(struct hn_draft *draft, const json_t *json, struct hn_draft
     const char *source = text_of(json, "DataSource");
     const char *value = number_of(draft, json_object_get(json, "FillValue"));
     bool random = has(json, "FillType", "Random"), constant = has(json, "FillType", "Constant");
-    if (hn_draft_holds(draft, value, HN_OF_SIZES, NULL, NULL))
+    if (HN_DRAFT_IS(draft, value, HN_OF_SIZES))
         argument->fill = random     ? HN_DRAFT_TEXT(draft, "uniform(0, %s)", value)
                          : constant ? HN_DRAFT_TEXT(draft, "constant(%s)", value)
                                     : NULL;
@@ -386,7 +386,7 @@ static void add_argument(struct hn_draft *draft, const json_t *specified, const 
     argument.type = typed ? argument.type : scalar ? "int32" : "uint8";
     if (scalar) {
         said = number_of(draft, json_object_get(json, "FillValue"));
-        bool valued = hn_draft_holds(draft, said, HN_OF_ALL, NULL, NULL);
+        bool valued = HN_DRAFT_IS(draft, said, HN_OF_ALL);
         argument.value = name != NULL && hn_draft_find(draft, name) != NULL ? name
                          : valued                                           ? said
                                                                             : "1";

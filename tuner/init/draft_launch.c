@@ -215,12 +215,6 @@ static const char *with_block(const struct hn_draft *draft, const char *text, in
     return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
 }
 
-/* Of what configs understand. */
-static bool has_size(const struct hn_draft *draft, const char *text)
-{
-    return !hn_draft_holds(draft, text, HN_OF_PARAMETERS, NULL, NULL);
-}
-
 /* What the kernel does with its index. */
 
 /* How many tokens are blockIdx along an axis, or a variable that is it; 0: it is something else. */
@@ -252,7 +246,7 @@ static const char *find_bound(struct hn_draft *draft, int axis)
     HN_EACH_AT(i, unit, draft->kernel->body, "< >=") {
         const char *text = hn_draft_translate(draft, (struct hn_tokens){i + 1, i + 2});
         if (is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3) && text != NULL &&
-            has_size(draft, text))
+            !HN_DRAFT_IS(draft, text, HN_OF_PARAMETERS))
             return text;
     }
     return NULL;
@@ -363,7 +357,8 @@ static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
             text = HN_DRAFT_TEXT(draft, "%.*s, %s)", (int)(by - text), text, tile);
         int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (number > (grid ? INT32_MAX : 1024) ||
-            (number < 1 && (number == INT64_MIN || !grid || !has_size(draft, text))))
+            (number < 1 &&
+             (number == INT64_MIN || !grid || HN_DRAFT_IS(draft, text, HN_OF_PARAMETERS))))
             return false;
         /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
         const char *bound = grid ? NULL : find_bound(draft, (int)axis);
@@ -482,7 +477,7 @@ const char *hn_draft_given(struct hn_draft *draft, const struct hn_kernel_argume
     if (!argument->pointer && strstr(argument->type, "int") == NULL && count != NULL)
         count = hn_draft_replace(draft, count, "//", "/"); /* of fractions */
     if (!argument->pointer)
-        return hn_draft_holds(draft, count, HN_OF_ALL, NULL, NULL) ? count : NULL;
+        return HN_DRAFT_IS(draft, count, HN_OF_ALL) ? count : NULL;
     draft->varies = false;
     bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
     HN_EACH(each, draft->names) {
@@ -513,11 +508,10 @@ static void read_passed(struct hn_draft *draft)
         int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
         if (text == NULL || strcmp(text, size->name) == 0)
             continue;
-        size->made |= number > INT64_MIN && !hn_draft_holds(draft, text, HN_OF_NOTHING, NULL, NULL);
+        size->made |= number > INT64_MIN && !HN_DRAFT_IS(draft, text, HN_OF_NOTHING);
         size->told = number > 0 || size->made;
         /* Nor is what begins as 0, "for (int k = 0; ...) kernel<<<...>>>(x, k)". */
-        size->is_extent &=
-            number != 0 && (!size->made || hn_draft_holds(draft, text, HN_OF_SIZES, NULL, NULL));
+        size->is_extent &= number != 0 && (!size->made || HN_DRAFT_IS(draft, text, HN_OF_SIZES));
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;
@@ -588,7 +582,7 @@ static void guess_grid(struct hn_draft *draft)
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
-        bool rowwise = tile != NULL && has_size(draft, tile);
+        bool rowwise = tile != NULL && !HN_DRAFT_IS(draft, tile, HN_OF_PARAMETERS);
         bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
@@ -678,7 +672,7 @@ static void read_symbols(struct hn_draft *draft)
             const char *side = hn_draft_translate(draft, hn_inside(unit, open));
             symbol.count = side != NULL ? hn_times(unit, symbol.count, side) : NULL;
         }
-        if (hn_draft_holds(draft, symbol.count, HN_OF_SIZES, NULL, NULL))
+        if (HN_DRAFT_IS(draft, symbol.count, HN_OF_SIZES))
             hn_draft_note_argument(draft, "symbols", &symbol);
         else
             HN_DRAFT_FLAG(draft, "constants", true);
