@@ -245,16 +245,15 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         const struct hn_token *token = &unit->tokens.items[i];
         bool apart = i > item.begin && token->begin > token[-1].end;
         const struct hn_meaning *own = HN_MEANING(unit, i);
-        bool has = own != NULL && own->body.end > own->body.begin;
+        bool has = own->body.end > own->body.begin;
         bool inside = has && (own->given || (own->constant && own->scope.begin > 0));
         /* No parameter of a template that nothing gives a value. */
         bool declared = hn_template_parameter_is_declared(unit->text, token->text);
         bool known = depth > 0;
         HN_EACH_AT(use, unit, HN_EVERYWHERE, token->text) /* "BOOL_SWITCH(flag, NAME, [&] {" */
             known &= !hn_at(unit, use + 1, ",") || !hn_at(unit, use + 2, "[");
-        known = known && (own == NULL || own->macro ? !declared : has || !own->given);
-        bool inner =
-            known && !inside && own != NULL && own->space != NULL && !hn_at(unit, i - 1, "::");
+        known = known && (own->name[0] == '\0' || own->macro ? !declared : has || !own->given);
+        bool inner = known && !inside && own->space != NULL && !hn_at(unit, i - 1, "::");
         closing += hn_at(unit, i, "<");
         closing -= hn_at(unit, i, ">") + 2 * hn_at(unit, i, ">>");
         draft->instances_are_known &= known;

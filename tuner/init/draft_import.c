@@ -505,7 +505,7 @@ static void add_options(struct hn_draft *draft, const json_t *specified)
         const char *name = HN_DRAFT_TEXT(draft, "block_size_%c", 'x' + axis);
         const struct hn_meaning *own = hn_unit_meaning(draft->unit, name, 0);
         if (hn_draft_find(draft, name) == NULL && HN_HAS(draft->unit, HN_EVERYWHERE, name) &&
-            (own == NULL || !own->macro))
+            !own->macro)
             hn_draft_note_scalar(draft, "options",
                                  HN_DRAFT_TEXT(draft, "-D%s={%s}", name, draft->block[axis]));
     }

@@ -64,8 +64,8 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         draft->launch[HN_LAUNCH_GRID] = parts[1];
         draft->launch[HN_LAUNCH_BLOCK] = parts[2];
         draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
-        const struct hn_meaning *own = hn_unit_meaning(unit, single(draft, parts[3]), call);
-        open = array && own != NULL ? own->body.begin : SIZE_MAX;
+        if (array)
+            open = hn_unit_meaning(unit, single(draft, parts[3]), call)->body.begin;
         given.end = array ? given.begin : given.end;
     }
     if (hn_at(unit, open, "( {"))
@@ -105,7 +105,7 @@ static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens 
 {
     const struct hn_meaning *own =
         hn_unit_meaning(draft->unit, single(draft, tokens), tokens.begin);
-    bool stays = steps == 0 || own == NULL || own->body.begin >= own->body.end ||
+    bool stays = steps == 0 || own->body.begin >= own->body.end ||
                  (own->scope.begin == 0 && is_numeric(hn_draft_find(draft, own->name)));
     return stays ? tokens : value_of(draft, own->body, steps - 1);
 }
@@ -120,7 +120,7 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
             parameter->kind <= HN_PARAMETER_BOOLEAN)
             return parameter->instance;
     /* A parameter of the whole source is no size, whatever is as large as it. */
-    if (own != NULL && own->scope.begin == 0 && is_numeric(hn_draft_find(draft, name)))
+    if (own->scope.begin == 0 && is_numeric(hn_draft_find(draft, name)))
         return NULL;
     HN_EACH(argument, kernel->arguments) {
         const struct hn_draft_name *size = hn_draft_find(draft, argument->name);
@@ -224,7 +224,7 @@ static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
     const struct hn_meaning *own = HN_MEANING(unit, token);
     if (hn_at(unit, token, "blockIdx"))
         return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
-    return own != NULL && !own->given && own->body.end == own->body.begin + 3 &&
+    return !own->given && own->body.end == own->body.begin + 3 &&
            index_width(draft, own->body.begin, axis) == 3;
 }
 
@@ -233,8 +233,8 @@ static bool is_index(const struct hn_draft *draft, size_t token, int axis, int d
 {
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
     bool index = index_width(draft, token, axis) > 0;
-    struct hn_tokens body = own != NULL && depth > 0 ? own->body : (struct hn_tokens){0, 0};
-    for (size_t i = body.begin; i < body.end && HN_WITHIN(draft->kernel->body, i); i++)
+    for (size_t i = own->body.begin;
+         depth > 0 && i < own->body.end && HN_WITHIN(draft->kernel->body, i); i++)
         index |= is_index(draft, i, axis, depth - 1);
     return index;
 }
@@ -449,7 +449,7 @@ static struct hn_tokens allocated(const struct hn_draft *draft,
                            : parts[1];
         own = HN_MEANING(unit, name);
         owner |= hn_at(unit, name + 1, ".");
-        passed = own != NULL ? own->body : count;
+        passed = own->body;
     }
     HN_EACH_AT(open, unit, passed, "(")
         if (hn_behind(unit, open, SIZE_MAX) == passed.end && !hn_at(unit, open - 1, "*") &&
@@ -464,7 +464,7 @@ const char *hn_draft_given(struct hn_draft *draft, const struct hn_kernel_argume
     struct hn_tokens given = value_of(draft, argument->given, DEEPEST);
     struct hn_draft_name *size = hn_draft_find(draft, argument->name);
     const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
-    if (size != NULL && own != NULL && own->first.end > own->first.begin) {
+    if (size != NULL && own->first.end > own->first.begin) {
         given = own->first;
         size->begins = hn_unit_text(draft->unit, given);
     }

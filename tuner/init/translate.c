@@ -105,17 +105,17 @@ static const char *call(const struct translation *translation, const char *name,
     struct translation inner = {.draft = translation->draft,
                                 .depth = translation->depth + 1,
                                 .outer = translation,
-                                .names = meaning != NULL ? meaning->parameters : given,
+                                .names = meaning->parameters,
                                 .given = given};
     struct hn_tokens item;
     const char *value[2] = {NULL};
     char type[HN_TYPE_SIZE];
     if (strcmp(name, "sizeof") == 0 &&
-        hn_type_of_c(hn_unit_text(unit, of != NULL && of->given ? of->body : given), type))
+        hn_type_of_c(hn_unit_text(unit, of->given ? of->body : given), type))
         return HN_TEXT(unit, "%lld", (long long)hn_type_bytes(type));
     if (given.end > given.begin && hn_type_of_c(name, type)) /* "size_t(blocks)" */
         return translate(translation, given);
-    if (meaning != NULL && inner.depth <= DEEPEST)
+    if (inner.depth <= DEEPEST)
         value[0] = translate(&inner, meaning->body);
     if (value[0] != NULL)
         return value[0];

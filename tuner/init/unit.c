@@ -269,7 +269,9 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
         while (hn_at(unit, word + 1, "::"))
             word += 2;
     }
-    return find_meaning(unit, name, at, of);
+    static const struct hn_meaning nothing = {.name = "", .scope = {SIZE_MAX, SIZE_MAX}};
+    of = find_meaning(unit, name, at, of);
+    return of != NULL ? of : &nothing;
 }
 
 /* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H. */
@@ -627,7 +629,7 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
         parameter->type = keep(reading, clang->getTypeSpelling(clang->getCanonicalType(type)));
     const struct hn_meaning *own =
         hn_unit_meaning(reading->unit, parameter->name, kernel->body.begin);
-    if (own != NULL && own->body.begin < own->body.end)
+    if (own->body.begin < own->body.end)
         parameter->given = own->body;
 }
 

@@ -128,7 +128,7 @@ size_t hn_behind(const struct hn_unit *unit, size_t open, size_t end);
 struct hn_tokens hn_inside(const struct hn_unit *unit, size_t open);
 /* Takes the next item, between commas or another sign, off a list; false at its end. */
 bool hn_next(const struct hn_unit *unit, const char *sign, struct hn_tokens *list, struct hn_tokens *item);
-/* The innermost that is known at a token; NULL: none. */
+/* The innermost that is known at a token; one without a name, a body and all else where there is none. */
 const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char *name, size_t at);
 /* Of the name that stands there. */
 #define HN_MEANING(unit, token) hn_unit_meaning(unit, hn_text_at(unit, token), token)
