@@ -251,11 +251,12 @@ static int simplify(struct hn_terms *terms, int operation, int a, int b, int c)
     }
     if (operation == HN_OP_NOT && terms->items[a].operation == HN_OP_NOT)
         return terms->items[a].operand[0];
-    if (operation == HN_OP_MULTIPLY && hn_terms_is(terms, a, 1))
+    int code = operation % HN_OF_REALS;
+    bool adds = code == HN_OP_ADD, same = adds || code == HN_OP_MULTIPLY; /* 0 + x, or 1 * x */
+    if (same && hn_terms_is(terms, a, !adds))
         return b;
-    if ((operation == HN_OP_MULTIPLY || operation == HN_OP_FLOOR_DIVIDE ||
-         operation == HN_OP_CEIL_DIV) &&
-        hn_terms_is(terms, b, 1))
+    if ((same || operation == HN_OP_FLOOR_DIVIDE || operation == HN_OP_CEIL_DIV) &&
+        hn_terms_is(terms, b, !adds))
         return a;
     bool compares = is_comparison(operation);
     return compares ? decide(terms, operation, &terms->items[a], &terms->items[b]) : -1;
@@ -345,9 +346,7 @@ struct hn_instruction hn_terms_instruction(const struct hn_terms *terms, int ter
     struct hn_instruction instruction = {
         .operation = item->operation, .result = term, .slot = item->slot, .table = item->table};
     for (size_t i = 0; i < 3; i++)
-        instruction.operand[i] = item->operand[i] >= 0   ? item->operand[i]
-                                 : item->operand[0] >= 0 ? item->operand[0]
-                                                         : 0;
+        instruction.operand[i] = item->operand[i] >= 0 ? item->operand[i] : 0;
     return instruction;
 }
 
@@ -666,12 +665,12 @@ static struct term_part truth_of(struct hn_terms *terms, struct term_part part)
         .fails = part.fails};
 }
 
-/* A part as a real. */
+/* A part as a real; -1: it is a word, or unsaid. */
 static int to_real(struct hn_terms *terms, struct term_part part)
 {
     if (part.value < 0 || part.type == TYPE_REAL)
         return part.value;
-    return hn_terms_make(terms, HN_OP_POSITIVE, part.value, -1, -1);
+    return part.type == TYPE_WORD ? -1 : hn_terms_make(terms, HN_OP_POSITIVE, part.value, -1, -1);
 }
 
 /* Up to this, and down to its negative, a real has every integer. */
@@ -960,9 +959,7 @@ int hn_program_real(struct hn_program *program, const struct hn_expression *expr
     struct hn_terms *terms = &program->terms;
     struct term_part part = add(terms, expression, false);
     int zero = make_constant(terms, true, (union hn_cell){.real = 0});
-    return part.type == TYPE_WORD
-               ? -1
-               : hn_terms_make(terms, HN_OP_SELECT, part.fails, zero, to_real(terms, part));
+    return hn_terms_make(terms, HN_OP_SELECT, part.fails, zero, to_real(terms, part));
 }
 
 int hn_program_want(struct hn_program *program, int term)

@@ -98,10 +98,12 @@ struct hn_said hn_terms_add(struct hn_terms *terms, const struct hn_expression *
 /* The operation as a term, simplified; -1 where an operand is, where it might overflow, and when memory is out. */
 int hn_terms_make(struct hn_terms *terms, int operation, int a, int b, int c);
 int hn_terms_constant(struct hn_terms *terms, int64_t integer);
-static inline bool hn_terms_is(const struct hn_terms *terms, int term, int64_t integer)
+/* Whether a term is that number, as an integer or a real. */
+static inline bool hn_terms_is(const struct hn_terms *terms, int term, int number)
 {
-    return term >= 0 && terms->items[term].operation == HN_OP_CONSTANT && !terms->items[term].real &&
-           terms->items[term].low.integer == integer;
+    const struct hn_term *item = &terms->items[term < 0 ? 0 : term];
+    return term >= 0 && item->operation == HN_OP_CONSTANT &&
+           (item->real ? item->low.real == number : item->low.integer == number);
 }
 
 /* Tells what is known of a 0-or-1 term while only the slots of `bound` have values: a term over these that is 1 wherever the

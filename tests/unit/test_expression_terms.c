@@ -217,6 +217,7 @@ TEST(conditions_agree_with_the_evaluator)
         "(A * 1.5 if A > B else C) / 2 >= -max(A * 0.5, B) + C",
         "(A or B * 0.5) != max(C, A * 0.25) * 2",
         "not A and not B or D > x and C > A",
+        "1.0 * (A * 0.5 + 0.0) + (0 + B) > 0.0 + C * 1.0",
     };
     const struct hn_value integers[] = {hn_integer(-2), hn_integer(0), hn_integer(1),
                                         hn_integer(2),  hn_integer(3), hn_integer(5)};

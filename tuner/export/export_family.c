@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <string.h>
 
 #include "base/schema.h"
@@ -233,7 +234,8 @@ static void write_cost(struct hn_export_rule *out, size_t configuration,
     bool real;
     hn_text_printf(text, "    {\n        correction = %.17g", own[0]);
     for (size_t i = 0; i < rule->value_count; i++)
-        hn_text_printf(text, " + %.17g * logs[%zu]", own[1 + i], i);
+        if (own[1 + i] != 0)
+            hn_text_printf(text, " + %.17g * logs[%zu]", own[1 + i], i);
     hn_text_append(text, ";\n");
     memcpy(slots, out->slots, rule->value_count * sizeof *slots);
     for (size_t i = 0; i < point->count; i++)
@@ -346,14 +348,14 @@ static json_t *inputs_to_json(const struct hn_export_rule *out)
         }
         json_array_append_new(
             inputs,
-            json_pack("{ss ss so so so so* so}", "name", value->name, "type",
-                      real ? "double" : "int64_t", "given",
-                      json_sprintf("%sproblem.%s", real ? "(double)" : "", value->name), "low",
-                      end_to_json(out, value, false, real), "high",
-                      end_to_json(out, value, true, real), "known", hn_render_text(&known), "log",
-                      value->word_count > 0 ? json_string("0")
-                                            : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
-                                                           value->name, value->name)));
+            json_pack(
+                "{ss ss so so so so* so}", "name", value->name, "type", real ? "double" : "int64_t",
+                "given", json_sprintf("%sproblem.%s", real ? "(double)" : "", value->name), "low",
+                end_to_json(out, value, false, real), "high", end_to_json(out, value, true, real),
+                "known", hn_render_text(&known), "log",
+                value->low == value->high ? json_sprintf("%.17g", log(fmax(1, value->low)))
+                                          : json_sprintf("log(own_%s > 1 ? (double)own_%s : 1.0)",
+                                                         value->name, value->name)));
     }
     return inputs;
 }
