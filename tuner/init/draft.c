@@ -695,10 +695,9 @@ void hn_draft_make(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     draft->name = kernel->name;
     draft->dimensions = 1;
-    for (size_t i = kernel->body.begin; i < kernel->body.end; i++) {
+    HN_EACH_AT(i, unit, kernel->body, "threadIdx blockIdx blockDim") {
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
-        if (axis < 3 && axis >= draft->dimensions && hn_is_like(hn_text_at(unit, i), "place"))
-            draft->dimensions = axis + 1;
+        draft->dimensions = axis < 3 && axis >= draft->dimensions ? axis + 1 : draft->dimensions;
     }
     hn_draft_choose_compiler(draft);
     hn_draft_find_launch(draft);

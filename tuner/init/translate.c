@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tuner/init/draft.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,7 +153,7 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
     bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ". ->");
     size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
-    char name[160], *end;
+    char *end;
     int64_t number;
     double real = hn_is_digit(word[0]) ? hn_c_strtod(word, &end) : 0;
     if (skip_cast(unit, at) > at)
@@ -168,11 +167,9 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     hn_text_append(text, value != NULL ? value : "");
     if (value != NULL)
         return at + 1;
-    snprintf(name, sizeof name, "%.60s%.2s%.60s", word, member ? hn_text_at(unit, at + 1) : "",
-             member ? hn_text_at(unit, at + 2) : "");
     value = bracket  ? translate(translation, hn_inside(unit, at))
             : called ? call(translation, word, at, hn_inside(unit, open))
-                     : resolve(translation, name, at);
+                     : resolve(translation, hn_unit_text(unit, (struct hn_tokens){at, behind}), at);
     hn_text_append(text, value != NULL ? as_factor(unit, value) : "");
     return value != NULL ? behind : 0;
 }
