@@ -286,12 +286,16 @@ static uint64_t count_further_inputs(const struct hn_plan *plan, const struct hn
 /* Results of further inputs are noted in hn_output.largest, where references are not slow. */
 static void note_further_inputs(struct hn_bench *bench, double began, struct hn_error *err)
 {
-    const struct hn_reference_run *last = bench->references[bench->reference_count - 1];
+    struct hn_reference_run *last = bench->references[bench->reference_count - 1];
     uint64_t seed = bench->arena.seed;
     uint64_t count = count_further_inputs(bench->plan, &last->outputs);
-    for (uint64_t i = 1; i <= count && hn_now_ms() - began < MOST_TELLING_MS; i++)
-        if (hn_bench_reseed(bench, seed + i, err) != HN_OK)
+    for (uint64_t i = 1; i <= count && hn_now_ms() - began < MOST_TELLING_MS; i++) {
+        bench->arena.seed = seed + i;
+        hn_arena_repair(&bench->arena, err);
+        compute(bench, last, false, err);
+        if (hn_failed(err))
             return;
+    }
     if (bench->arena.seed != seed)
         hn_bench_reseed(bench, seed, err);
 }
