@@ -781,6 +781,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                   "int main() { int n = 4096, a = 0; float *in, *out; pick(n, a); cudaMalloc(&out, n * sizeof(float)); cudaMalloc(&in, 2 * n * sizeof(float));\n"
                   " void *args[] = {&out, &in, &n}; cudaLaunchKernel((void *)k, dim3(n / 64), dim3(64), args, 0, 0); }\n" + behind, parts, ())
                   for clip, behind, parts in (("void pick(int n, const int &a) {}\n", "", ("{name: out, type: float32, count: n, ", "count: 2 * n}\n", "value: n}\n", "grid: [n // BLOCK]")),
+                                              ("void pick(int n, int a);\n", "void g(int b, int c) { pick(b & c, c); }", ("value: n}\n",)),
                                               ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and writes to it again\n",)),
                                               ("void pick(int &n, int a);\n", "void pick(int &n, int a) { n /= 2; }", ("value: n}  # TODO: the source begins with 4096 and",)))),
                 # What is in subscripts is no random number, also by variables that begin with it.

@@ -287,6 +287,12 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
+/* Whether "run" at a token is that of "void run(float *x);", not of a call. */
+static bool is_declared(const struct hn_unit *unit, size_t name)
+{
+    return hn_text_is_word(hn_text_at(unit, name - 1)) && !hn_at(unit, name - 1, "return else");
+}
+
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
  * "run<128>(x)" is 128, or what N is preset to; "op" is that of "float (*op)(int)". */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
@@ -298,10 +304,7 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
         bool object = call && hn_text_is_word(hn_text_at(unit, i + 1)); /* "Solver solver(n);" */
         size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1 + object;
-        /* "void run(float *x);" declares it. */
-        bool declared =
-            call && hn_text_is_word(hn_text_at(unit, i - 1)) && !hn_at(unit, i - 1, "return else");
-        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || declared)
+        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || (call && is_declared(unit, i)))
             continue;
         /* Of a class that is given different ones the first may be another. */
         several |= class && list.begin < list.end &&
@@ -376,8 +379,8 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
             /* "clip(n);" of "void clip(int &n)" */
             struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
             struct hn_tokens item, parameter;
-            while (hn_at(unit, each + 1, "(") && hn_next(unit, ",", &given, &item) &&
-                   hn_next(unit, ",", &taken, &parameter))
+            while (is_declared(unit, each) && hn_at(unit, each + 1, "(") &&
+                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
                 passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
                           !HN_HAS(unit, parameter, "const");
         }
