@@ -231,7 +231,7 @@ int main(void)
             if row["beside"] == "raced":
                 self.assertLess(row["mean"], 1.01, "a race keeps its own point, or a faster one")
             elif row["own"] == "chosen":
-                self.assertTrue(0.99 < row["worst"] <= row["mean"] < 1.01, "the same cache twice")
+                self.assertTrue(0.95 < row["worst"] <= row["mean"] < 1.05, "the same cache twice, but for a step of an event")
         self.assertEqual([row["own"] for row in result["comparisons"] if row["beside"] == "other"], ["chosen"] * 2 + ["raced"] * 2)
 
     def check_replay(self):
