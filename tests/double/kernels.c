@@ -15,14 +15,15 @@
 
 #define TAKE_COUNT(index) (blockIdx.x == 0 ? TAKE(u64, index) : 0)
 
-/* The last large fills: a tune asks for the same ones again and again, which would be most of its
- * time on the double. */
+/* The last fills, by their seeds: a tune asks for the same ones again and again, for each set of a
+ * batch others, which would be most of its time on the double. Few of the large ones are kept. */
+enum { SMALL_FILL = 64 << 10, SMALL_FILLS = 512, LARGE_FILLS = 32 };
 static struct kept_fill {
     struct hone_recipe recipe;
     int element;
     u64 bytes; /* 0: none */
     void *data;
-} kept_fills[8];
+} small_fills[SMALL_FILLS], large_fills[LARGE_FILLS];
 
 /* Most fills are of these elements and kind. With them known and all that it calls in place, the
  * compiler leaves out what others need and takes many elements at once. */
@@ -56,7 +57,6 @@ static void fill_elements(void *data, u64 count, u64 row, u64 pitch, int element
 
 static void fill(const struct double_launch *launch)
 {
-    static unsigned next;
     void *data = TAKE(void *, 0);
     u64 count = TAKE_COUNT(1), row = TAKE(u64, 2);
     int element = TAKE(int, 4);
@@ -67,16 +67,14 @@ static void fill(const struct double_launch *launch)
         fill_elements(data, count, row, TAKE(u64, 3), element, recipe);
         return;
     }
-    for (size_t i = 0; i < sizeof kept_fills / sizeof kept_fills[0]; i++) {
-        const struct kept_fill *kept = &kept_fills[i];
-        if (kept->bytes == bytes && kept->element == element &&
-            memcmp(&kept->recipe, recipe, sizeof *recipe) == 0) {
-            memcpy(data, kept->data, bytes);
-            return;
-        }
+    struct kept_fill *kept = bytes <= SMALL_FILL ? &small_fills[recipe->seed % SMALL_FILLS]
+                                                 : &large_fills[recipe->seed % LARGE_FILLS];
+    if (kept->bytes == bytes && kept->element == element &&
+        memcmp(&kept->recipe, recipe, sizeof *recipe) == 0) {
+        memcpy(data, kept->data, bytes);
+        return;
     }
     fill_elements(data, count, 0, 0, element, recipe);
-    struct kept_fill *kept = &kept_fills[next++ % (sizeof kept_fills / sizeof kept_fills[0])];
     free(kept->data);
     *kept = (struct kept_fill){*recipe, element, bytes, malloc(bytes)};
     if (kept->data == NULL)
