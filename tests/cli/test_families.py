@@ -254,7 +254,7 @@ class Shipped(hone.Case):
                            "problem": ", ".join(f"problem.{name}" for name in names), "k": kernel, "K": kernel.upper()}.items():
             check = check.replace(f"@{name}@", text)
         self.write("check.c", check)
-        subprocess.run(["cc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-isystem", hone.cuda_include(), "check.c", "-o",
+        subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Wno-unused-function", "-Werror", "-isystem", hone.cuda_include(), "check.c", "-o",
                         "check", "-lm"], cwd=self.folder, check=True)
         subprocess.run([self.folder / "check"], check=True)
 
