@@ -2,9 +2,11 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
+import os
 import re
 import struct
 import subprocess
+import unittest.mock
 
 import double
 import hone
@@ -319,6 +321,7 @@ class Launches(double.Case):
         self.assertEqual(found["CARVEOUT=100,CLUSTER=3,COOPERATIVE=True,SHARED=1024"], "invalid_launch")
         self.assertEqual(set(found.values()), {"ok", "invalid_launch"})
 
+    @unittest.mock.patch.dict(os.environ, HONE_DOUBLE_OPTIMIZE="1")
     def test_shared_memory_of_a_block_is_static_and_dynamic(self):
         """Every view says so, also of records that were made before they kept the dynamic part."""
         self.config = self.folder / "attributes.yaml"

@@ -363,11 +363,22 @@ static bool is_own(const struct program *program)
     return strncmp(program->name, "hone/", 5) == 0;
 }
 
+/* The double takes the names of kernels and some constants, so that it need not be optimized; with
+ * $HONE_DOUBLE_OPTIMIZE=1 all but Hone's own kernels are, where registers and spills are looked at.
+ */
+static const char *level(const struct program *program)
+{
+    return is_own(program)                          ? "--Ofast-compile=max"
+           : getenv("HONE_DOUBLE_OPTIMIZE") == NULL ? "--Ofast-compile=mid"
+                                                    : NULL;
+}
+
 /* First without what NVRTC declares for few programs, as textures, which is a fifth of a small
- * one's time; CUB needs it, and says so after a second. Hone's own kernels in a fifth of theirs. */
+ * one's time; CUB needs it, and says so after a second. */
 static nvrtcResult compile(struct program *program, int count, const char *const *options)
 {
     const char *quick[count + 2];
+    int quick_count = count;
     nvrtcResult result =
         real()->p_nvrtcCreateProgram(&program->real, program->text, program->name,
                                      program->header_count, program->headers, program->names);
@@ -376,11 +387,12 @@ static nvrtcResult compile(struct program *program, int count, const char *const
     if (result != NVRTC_SUCCESS)
         return result;
     memcpy(quick, options, (size_t)count * sizeof *quick);
-    quick[count] = "--minimal";
-    quick[count + 1] = "--Ofast-compile=max";
-    int more = strstr(program->text, "<cub/") != NULL ? 0 : is_own(program) ? 2 : 1;
-    result = real()->p_nvrtcCompileProgram(program->real, count + more, quick);
-    return result == NVRTC_SUCCESS || more == 0
+    if (level(program) != NULL)
+        quick[quick_count++] = level(program);
+    if (strstr(program->text, "<cub/") == NULL)
+        quick[quick_count++] = "--minimal";
+    result = real()->p_nvrtcCompileProgram(program->real, quick_count, quick);
+    return result == NVRTC_SUCCESS || quick_count == count
                ? result
                : real()->p_nvrtcCompileProgram(program->real, count, options);
 }
@@ -404,6 +416,8 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram handle, int count, const cha
         if (!elsewhere)
             add(&program->key, options[i]);
     }
+    if (level(program) != NULL)
+        add(&program->key, level(program));
     usleep((useconds_t)program->delay_ms * 1000);
     if (find_kept(program))
         return NVRTC_SUCCESS;
