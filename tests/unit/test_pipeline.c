@@ -240,8 +240,10 @@ TEST(every_failing_call_ends_cleanly)
     static const char *const memories[] = {"HOST_MEMORY=registered,STAGES_ON=host",
                                            "HOST_MEMORY=managed", "HOST_MEMORY=mapped"};
     char point[256];
+    bench_fixture_set_problem(&smooth, "RADIUS=3,SIZE=1000");
     for (size_t i = 0; i < 3; i++) {
         make_point(memories[i], point);
         assert_true(bench_fixture_fail_calls(&smooth, HN_COLD, point, &verify_only, 100, 60) > 260);
     }
+    bench_fixture_set_problem(&smooth, "RADIUS=3,SIZE=10000");
 }
