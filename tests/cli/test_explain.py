@@ -256,10 +256,10 @@ class Effects(hone.Case):
         self.assertGreater(values[512], values[256] * 1.02, values)
 
     def test_a_sample_stands_for_many(self):
-        """32 by 32 by 32 points, all measured: nothing in the sample is unknown."""
-        self.values = {name: list(range(32)) for name in "ABC"}
-        self.config.write_text(re.sub(r"(?s)parameters:.*?arguments:", "parameters: {A: {range: [0, 31]}, B: {range: [0, 31]}, "
-                                      "C: {range: [0, 31]}}\narguments:", self.config.read_text()).replace("BLOCK * ITEMS", "64").replace(
+        """28 by 28 by 28 points, all measured: nothing in the sample is unknown."""
+        self.values = {name: list(range(28)) for name in "ABC"}
+        self.config.write_text(re.sub(r"(?s)parameters:.*?arguments:", "parameters: {A: {range: [0, 27]}, B: {range: [0, 27]}, "
+                                      "C: {range: [0, 27]}}\narguments:", self.config.read_text()).replace("BLOCK * ITEMS", "64").replace(
                                           "BLOCK", "64"))
         found = self.explained()["effects"]
         self.assertEqual((found["sampled"], found["points"], found["unmeasured"]), (True, 20000, 0))

@@ -341,7 +341,7 @@ class OnTheDouble(double.Case):
         settings = self.environment(HONE=hone.HONE, HONE_FIGURES=str(self.folder), HONE_DOUBLE_NVML="90", LD_LIBRARY_PATH=f"{double.DOUBLE}/nvml:{double.DOUBLE}")
         told = module(BENCH / "told.py")
         told.ROOT, told.SHAPES = self.stand_ins(), [(16, 64, 8), (32, 64, 8)]
-        with unittest.mock.patch.dict(os.environ, settings):
+        with unittest.mock.patch.dict(os.environ, settings, HONE_DOUBLE_WAIT_US="1000"):  # so that energy sleeps its seconds
             told.energy("0.2")
             told.large("60")
             told.programs("3", "0.3", "0.05")
@@ -391,7 +391,9 @@ class OnTheDouble(double.Case):
             shutil.copy(hone.SOURCE / name, self.folder / "hone" / name)
         kept = self.folder / "kept"
         kept.mkdir()
-        settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1")
+        compiler = self.write("cc", "#!/bin/sh\nexec cc \"$@\" -O0\n")  # how fast it is does not matter here
+        compiler.chmod(0o755)
+        settings = self.environment(HONE=hone.HONE, HONE_DOUBLE=double.DOUBLE, HONE_FIGURES=str(kept), PYTHONDONTWRITEBYTECODE="1", CC=str(compiler))
         for bench, *arguments in (["early_stop.py", self.config, "-p", "n=4096", "--seeds", "1"],
                                   ["family/choosing.py", "sgemm", "--sizes", "2000"],
                                   ["workers/scale.py", "1", "--latency-ms", "0", "--points-a-gpu", "1", "--wait-us", "0"]):
