@@ -1096,6 +1096,16 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <mpi.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
         self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <mpi.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
+        # A header that is there may lack one, those of a framework define no macros of the kernel's, and a type of neither is asked for.
+        self.write("k.h", '#include "deep.h"\n#include <vector>\n#include <cuda_fp16.h>\n')
+        kernel = "__global__ void k(real *x, at::Half *y, real by) { x[threadIdx.x] = by * y[HEAD]; }\nvoid f(real *x, at::Half *y) { k<<<1, HEAD>>>(x, y, 2); }\n"
+        for headers, *parts in (('#include "k.h"\n#include "cuda_ours.h"\n', "-I: deep.h cuda_ours.h\n", "parameters:\n  BLOCK: "),
+                                ('#include "ATen/ATen.h"\n#include <c10/all.h>\n', "-I: ATen/ATen.h <c10/all.h>\n", "\n  HEAD: [64, 128, 256, 512, 1024]  # TODO: which",
+                                 "{name: x, type: float32, count: SIZE, role: output}  # TODO: real: which type?", "{name: y, type: float16, count: SIZE}  # TODO: how many",
+                                 "{name: by, type: float32, value: 2}  # TODO: which value, and how is real passed")):
+            draft = self.draft(headers + kernel)
+            for part in parts:
+                self.assertIn(part, draft)
 
     def test_nothing_is_written(self):
         """What a class is given by several uses is not known; which structure its template has is what the launch passes."""

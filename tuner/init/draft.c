@@ -89,10 +89,10 @@ void hn_draft_choose_values(const struct hn_draft *draft, struct hn_draft_name *
 static void choose_unknown(const struct hn_draft *draft, struct hn_draft_name *parameter)
 {
     const char *name = parameter->own;
-    bool wide = hn_is_like(name, "block") || hn_is_like(name, "blocks");
-    int64_t preset = wide && draft->dimensions == 1                                 ? 256
-                     : wide || hn_is_like(name, "tile") || hn_is_like(name, "side") ? 16
-                                                                                    : 1;
+    bool wide = hn_is_like(name, "block blocks") || hn_draft_launches(draft, HN_LAUNCH_BLOCK, name);
+    int64_t preset = wide && draft->dimensions == 1          ? 256
+                     : wide || hn_is_like(name, "tile side") ? 16
+                                                             : 1;
     hn_draft_choose_values(draft, parameter, hn_integer(preset),
                            preset == 1 && !hn_is_like(name, "items"));
 }
@@ -163,9 +163,9 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
         refused |= HN_HAS(unit, HN_REST(unit, i), name);
     bool own = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) &&
                !hn_at(unit, draft->launch[HN_LAUNCH_GRID].begin, "1");
-    for (size_t i = 0; !own && i < unit->tokens.count; i++) {
-        bool call = hn_find_letters(hn_text_at(unit, i), "malloc") && hn_at(unit, i + 1, "(");
-        size_t at = call ? hn_find(unit, hn_inside(unit, i + 1), name) : SIZE_MAX;
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "(") {
+        bool call = !own && hn_find_letters(hn_text_at(unit, i - 1), "malloc") != NULL;
+        size_t at = call ? hn_find(unit, hn_inside(unit, i), name) : SIZE_MAX;
         refused |= at != SIZE_MAX && (hn_at(unit, at - 1, "*") ||
                                       (hn_at(unit, at + 1, "*") && !hn_at(unit, at - 1, "/")));
     }
@@ -177,8 +177,8 @@ static bool may_override(const struct hn_draft *draft, const struct hn_meaning *
 static bool splits_work(const struct hn_draft *draft, const char *name)
 {
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
-                  hn_draft_launches(draft, HN_LAUNCH_GRID, name) || hn_is_like(name, "block") ||
-                  hn_is_like(name, "items") || hn_is_like(name, "tile") || hn_is_like(name, "side");
+                  hn_draft_launches(draft, HN_LAUNCH_GRID, name) ||
+                  hn_is_like(name, "block items tile side");
     HN_EACH(argument, draft->kernel->arguments) /* "struct { float state[STATES]; }" */
         splits &= !HN_HAS(draft->unit, argument->members, name);
     HN_EACH_AT(i, draft->unit, draft->kernel->body, name) /* "sums[i / BLOCK]", one for each */
@@ -201,16 +201,14 @@ static void choose_declared(struct hn_draft *draft, bool guarded, bool derived)
             hn_draft_find(draft, name) != NULL || word ||
             (!derived && meaning->body.end > meaning->body.begin + 1))
             continue;
-        /* A macro may be of a third axis that the source has no use for. */
-        bool idle = draft->dimensions < 3 && hn_lower(name[strlen(name) - 1]) == 'z' &&
-                    !HN_HAS(unit, HN_FROM(meaning->body.end), name);
         const char *chosen = hn_text_at(unit, meaning->body.begin);
         if ((has_word(unit, meaning, chosen) &&
              add_words(draft, name, name, HN_DRAFT_TEXT(draft, "%s_", name), chosen) != chosen) ||
             HN_HAS(unit, meaning->body, "?") ||
             (number = hn_draft_number(draft, hn_draft_translate(draft, meaning->body),
                                       HN_OF_NOTHING)) == INT64_MIN ||
-            !(guarded ? !idle : may_override(draft, meaning, number)))
+            !(guarded ? hn_lower(name[strlen(name) - 1]) != 'z' || is_used(draft, name)
+                      : may_override(draft, meaning, number)))
             continue;
         struct hn_draft_name *parameter = hn_draft_add(draft, name, NULL, false);
         parameter->override = guarded ? NULL : meaning->macro ? "define" : "constexpr";
@@ -381,7 +379,7 @@ const char *hn_draft_entry(const struct hn_draft *draft)
 
 /* As configs have it. */
 struct passed {
-    enum { BUFFER, SCALAR, STRUCTURE, TEXTURE, MAP } as;
+    enum { BUFFER, SCALAR, FIELDS, STRUCTURE, TEXTURE, MAP } as; /* FIELDS: each is set */
     const char *type, *field; /* of an element; of all its fields, or bytes */
     int64_t multiple;         /* of it in an element of the source */
     bool type_is_known;
@@ -395,6 +393,7 @@ static struct passed passed_as(const struct hn_draft *draft,
     const char *name = declared->type_name, *instance = NULL;
     const struct hn_kernel_argument *first = declared->fields.items;
     bool common = declared->fields.count > 0; /* all fields are of one type */
+    bool whole = common && !declared->hides;
     HN_EACH(each, declared->fields)
         common &= !each->pointer && each->type[0] != '\0' && strcmp(each->type, first->type) == 0;
     const char *field = common ? first->type : "uint8";
@@ -404,7 +403,8 @@ static struct passed passed_as(const struct hn_draft *draft,
     if (sscanf(declared->record, HN_TEMPLATE_TYPE "%zu", &which) == 1 &&
         which < draft->kernel->parameters.count)
         instance = draft->kernel->parameters.items[which].instance;
-    passed.type_is_known = declared->type[0] != '\0' || common || instance != NULL;
+    passed.type_is_known =
+        !declared->assumed && (declared->type[0] != '\0' || common || instance != NULL);
     if (declared->pointer)
         passed.as = BUFFER;
     else if (hn_is_like(name, "texture"))
@@ -412,9 +412,9 @@ static struct passed passed_as(const struct hn_draft *draft,
     else if (hn_is_like(name, "map"))
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
-             instance == NULL &&
-             (declared->bytes > 0 || (declared->fields.count > 0 && !declared->hides)))
-        passed.as = STRUCTURE; /* a vector, too */
+             instance == NULL && (declared->bytes > 0 || whole)) /* a vector, too */
+        passed.as =
+            whole && declared->record[0] != '\0' && draft->capture == NULL ? FIELDS : STRUCTURE;
     if (declared->type[0] != '\0')
         return passed;
     if (instance != NULL && hn_type_of_c(instance, of_template)) {
@@ -429,13 +429,6 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.type_is_known &= !declared->pointer || instance == NULL;
     }
     return passed;
-}
-
-/* Whether the config sets each field of a structure. */
-static bool has_fields(const struct hn_draft *draft, const struct hn_kernel_argument *declared)
-{
-    return declared->fields.count > 0 && !declared->hides && declared->record[0] != '\0' &&
-           draft->capture == NULL && passed_as(draft, declared).as == STRUCTURE;
 }
 
 /* A buffer, and what the kernel is passed in its place. */
@@ -571,11 +564,10 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
  * show of any. */
 static void add_arguments(struct hn_draft *draft)
 {
-    const struct hn_kernel *kernel = draft->kernel;
     size_t last = SIZE_MAX;
     bool written = false;
-    HN_EACH(each, kernel->arguments) {
-        if (has_fields(draft, each))
+    HN_EACH(each, draft->kernel->arguments) {
+        if (passed_as(draft, each).as == FIELDS)
             add_structure(draft, each);
         else
             add_argument(draft, each, each->name, hn_draft_given(draft, each));
@@ -621,8 +613,9 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
 {
     const char *name = declared->last;
     struct passed passed = passed_as(draft, declared);
-    for (size_t i = 0; i < declared->fields.count && has_fields(draft, declared); i++)
-        add_size(draft, &declared->fields.items[i]);
+    if (passed.as == FIELDS)
+        HN_EACH(field, declared->fields)
+            add_size(draft, field);
     if (passed.as != SCALAR || !passed.type_is_known || !hn_is_like(passed.type, "whole") ||
         hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
         return;

@@ -320,7 +320,7 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
         asks |= !hn_at(draft->unit, i - 1, ".");
     HN_EACH(each, draft->names)
         if (!asks && is_numeric(each) && each->preset.integer == preset &&
-            (hn_is_like(each->own, "block") || hn_is_like(each->own, "tile") ||
+            (hn_is_like(each->own, "block tile") ||
              hn_at(draft->unit, hn_find(draft->unit, draft->kernel->body, each->own) - 1, "+=")))
             return each->name;
     struct hn_draft_name *own = hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);

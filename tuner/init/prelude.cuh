@@ -93,7 +93,8 @@ template <typename, int, int, int, typename T, typename = void> struct fragment 
 template <typename... T> void load_matrix_sync(T &&...); template <typename... T> void store_matrix_sync(T &&...);
 template <typename... T> void fill_fragment(T &&...); template <typename... T> void mma_sync(T &&...);
 } }
-namespace at { struct Tensor {}; }
+namespace at { struct Tensor {}; typedef __half Half; typedef __nv_bfloat16 BFloat16; }
+namespace c10 { using at::Half; using at::BFloat16; }
 namespace torch { using at::Tensor; }
 namespace cv { struct Mat {}; }
 #undef CLASS

@@ -15,6 +15,9 @@
 
 enum { MOST_BYTES = 4 << 20, MOST_DEFINES = 2000, MOST_PASSES = 6, MOST_FIELDS = 64 };
 
+/* What stands for a type that nothing declares. */
+#define ASSUMED_TYPE "typedef float %s;\n"
+
 struct reading {
     struct hn_unit *unit;
     struct hn_clang clang;
@@ -24,7 +27,7 @@ struct reading {
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
     bool foreign;        /* a file of the source's own is missing, which may define anything */
-    const char *defines; /* of the prelude: names that nothing declares; types are like float */
+    const char *defines; /* of the prelude: names that nothing declares */
 };
 
 void *hn_unit_room(struct hn_unit *unit, void *items, size_t count, size_t size)
@@ -132,7 +135,7 @@ bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number)
     return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
 }
 
-bool hn_is_like(const char *name, const char *kind)
+bool hn_is_like(const char *name, const char *kinds)
 {
     bool within = false;
     size_t size;
@@ -141,11 +144,13 @@ bool hn_is_like(const char *name, const char *kind)
         bool other = *at == '-', part = at[other] == '*';
         size = strcspn(at, " \n");
         if (*at == '#' || at[size - 1] == ':')
-            within = size == strlen(kind) + 1 && strncmp(at, kind, size - 1) == 0;
+            within = size > 1 && hn_text_find_word(kinds, at, size - 1) != NULL;
         snprintf(word, sizeof word, "%.*s", (int)size - other - part, at + other + part);
-        if (within &&
-            (part ? hn_find_letters(name, word) != NULL : hn_same_letters(name, word, SIZE_MAX)))
-            return !other;
+        bool fits = within && (part ? hn_find_letters(name, word) != NULL
+                                    : hn_same_letters(name, word, SIZE_MAX));
+        if (fits && !other)
+            return true;
+        within = within && !fits;
     }
     return false;
 }
@@ -582,6 +587,8 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     }
     const char *spelled = without_words(keep(reading, clang->getTypeSpelling(canonical)));
     argument->type_name = without_words(keep(reading, clang->getTypeSpelling(type)));
+    argument->assumed =
+        strstr(reading->defines, HN_TEXT(reading->unit, ASSUMED_TYPE, argument->type_name)) != NULL;
     /* Nobody tells here what its structure's template is given. */
     bool open = strchr(spelled, '(') != NULL || (outer != NULL && strchr(outer->record, '<'));
     argument->record = open ? "" : spelled;
@@ -784,16 +791,14 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     const char *kept = HN_TEXT(unit, "%.*s", (int)strcspn(name, "'"), name);
     size_t used = token_at(reading, location);
     if (strstr(message, "file not found") != NULL) {
-        bool main = clang->Location_isFromMainFile(location) != 0;
-        bool own = main && hn_text_at(unit, used)[0] == '"' && strncmp(kept, "cuda", 4) != 0;
+        bool angles = clang->Location_isFromMainFile(location) && hn_at(unit, used, "<");
         const char *folder = HN_TEXT(unit, "%.*s", (int)strcspn(kept, "/"), kept);
-        /* Those of CUDA's samples and some others lie in no folder. */
-        bool theirs = main && hn_at(unit, used, "<") &&
-                      (strlen(folder) < strlen(kept) || hn_is_like(kept, "flat")) &&
-                      !hn_is_like(folder, "folder");
-        reading->foreign |= !main || own;
-        if ((own || theirs) && strstr(unit->absent, kept) == NULL)
-            unit->absent = HN_TEXT(unit, theirs ? "%s <%s>" : "%s %s", unit->absent, kept);
+        /* All others come with the toolkit or the host's compiler. */
+        bool lacks = !hn_is_header_of_host(kept, strlen(kept)) && !hn_is_like(kept, "system") &&
+                     !hn_is_like(folder, "folder");
+        reading->foreign |= lacks && !angles && !hn_is_like(folder, "framework");
+        if (lacks && strstr(unit->absent, kept) == NULL)
+            unit->absent = HN_TEXT(unit, angles ? "%s <%s>" : "%s %s", unit->absent, kept);
     }
     bool host = false;
     HN_EACH(body, unit->host)
@@ -817,8 +822,9 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
                                  .condition = strstr(message, "evaluates to") != NULL};
     if (!type)
         *HN_GROW(unit, unit->missing) = missing;
-    const char *stands = type ? "float" : missing.condition ? "1" : "8";
-    reading->defines = HN_TEXT(unit, "%s#define %s %s\n", reading->defines, kept, stands);
+    const char *more = type ? HN_TEXT(unit, ASSUMED_TYPE, kept)
+                            : HN_TEXT(unit, "#define %s %d\n", kept, missing.condition ? 1 : 8);
+    reading->defines = HN_TEXT(unit, "%s%s", reading->defines, more);
 }
 
 static const char *const options[] = {"-xcuda",

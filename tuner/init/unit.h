@@ -43,7 +43,8 @@ struct hn_kernel_argument {
     int64_t bytes;                /* of an element; not positive: not known */
     struct hn_tokens given;       /* by the launch that is read */
     bool pointer, constant;       /* constant: what it points to */
-    bool reads, writes, passed; /* in the kernel's body; passed on, or its address taken */
+    bool reads, writes, passed;   /* in the kernel's body; passed on, or its address taken */
+    bool assumed;                 /* its type, which nothing that is there declares */
 };
 
 enum hn_parameter_kind { HN_PARAMETER_NUMBER, HN_PARAMETER_BOOLEAN, HN_PARAMETER_TYPE, HN_PARAMETER_OTHER };
@@ -137,8 +138,8 @@ bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number);
 /* As it stands, in one line. */
 const char *hn_unit_text(struct hn_unit *unit, struct hn_tokens tokens);
 
-/* Whether a name is of a kind in names.in, "block". */
-bool hn_is_like(const char *name, const char *kind);
+/* Whether a name is of one of some kinds in names.in, "block tile". */
+bool hn_is_like(const char *name, const char *kinds);
 /* The product, without factors that are "1"; left may be NULL, which is 1, too. */
 const char *hn_times(struct hn_unit *unit, const char *left, const char *right);
 
