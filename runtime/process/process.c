@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <signal.h>
 #include <spawn.h>
@@ -304,16 +305,14 @@ int hn_machine_jobs(void)
     return jobs >= 1 ? (int)fmin(jobs, 1024) : 1;
 }
 
-/* Limits this process to 4 GiB of data, or half of the machine's memory: a template that
- * instantiates itself without end takes gigabytes a minute. Beyond it NVRTC says "out of memory".
- */
+/* Limits this process to 4 GiB of data, or half of the machine's memory, beyond which NVRTC says
+ * "out of memory": a template that instantiates itself without end takes gigabytes a minute. */
 static void limit_memory(void)
 {
 /* The sanitizer's shadow counts as data. */
 #ifndef __SANITIZE_ADDRESS__
-    const double most_bytes = 4096.0 * 1024 * 1024;
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)fmin(most_bytes, memory_bytes() / 2);
+    rlim_t wanted = (rlim_t)fmin(0x1p32, memory_bytes() / 2);
     if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur < wanted)
         return;
     limit.rlim_cur = wanted;
@@ -333,12 +332,10 @@ void hn_worker_fail(struct hn_channel *channel, enum hn_status status, const str
 /* With nvcc's processes. */
 static double cpu_ms(void)
 {
-    struct timespec spent;
     struct rusage children;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     getrusage(RUSAGE_CHILDREN, &children);
-    return (double)(spent.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1e3 +
-           (double)spent.tv_nsec * 1e-6 +
+    return (double)clock() / CLOCKS_PER_SEC * 1e3 +
+           (double)(children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1e3 +
            (double)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1e-3;
 }
 
@@ -384,6 +381,9 @@ void hn_worker_compile(struct hn_channel *channel)
         return;
     }
     limit_memory();
+    /* The next compilation takes what this one frees: its pages stay, not to be cleared anew. */
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
+    mallopt(M_MMAP_THRESHOLD, 1 << 25);
     hn_message_init(&ready, "ready");
     json_object_set_new(ready.json, "nvrtc", json_sprintf("%d.%d", nvrtc.major, nvrtc.minor));
     bool alive = hn_channel_send(channel, &ready, &err) == HN_OK;
