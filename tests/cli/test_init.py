@@ -636,6 +636,18 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <int B> __global__ void k(const float *x, float *y, int cols, int stride, int plane) { const int row = blockIdx.x, at = blockIdx.y;\n"
                  " x += int64_t(at) * plane + row * stride; float s = 0; for (int c = threadIdx.x; c < cols; c += B) s += x[c]; y[row * plane + at] = s; }",
                  ('  grid: ["ceil_div(cols, BLOCK)", ROWS]\n', "cols * ROWS, role: output}"), ()),
+                # A field of a field is the size that it is passed as; a number of repetitions is no choice.
+                ("#ifndef REPEATS\n#define REPEATS 9\n#endif\nstruct list { int total; }; struct job { list jobs; };\n"
+                 "__global__ void k(float *x, int n) { for (int r = 0; r < REPEATS; r++) x[blockIdx.x * blockDim.x + threadIdx.x] += n; }\n"
+                 "void f(job *j, float *x) { k<<<dim3(j->jobs.total, 7), 64>>>(x, j->jobs.total); }",
+                 ("  grid: [n, 7]\n", "  REPEATS: [8, 9, 16]  # TODO: are results the same with each of these?\n"), ()),
+                # What the grid does not have is no extent: where work begins, a border, a stride.
+                ("__global__ void k(float *x, int first, int count, int n) { int i = first + blockIdx.x * blockDim.x + threadIdx.x; if (i >= first + count) return; x[i] = n; }\n"
+                 "void f(float *x, int first, int count) { k<<<(count + 255) / 256, 256>>>(x, first, count, 1024); }",
+                 ("{first: 1, count: ", "{name: first, type: int32, value: first}  # TODO: which value?\n"), ("count: first",)),
+                ("__global__ void k(float *x, int w, int out, int step, int pad) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < out) x[i] = w; }\n"
+                 "void f(float *x, int w, int step, int pad) { int out = (w + 2 * pad) / step; k<<<(out + 63) / 64, 64>>>(x, w, out, step, pad); }",
+                 ("problem: {w: 4194304, step: 1, pad: 1}\n", "{name: out, type: int32, value: (w + 2 * pad) // step}", "{name: pad, type: int32, value: pad}  # TODO: which value?\n"), ()),
                 # A block's results lie apart from its border.
                 ("#define B 16\n__global__ void k(const float *x, float *y, int cols, int rows, int steps) { __shared__ float s[B][B]; int bx = blockIdx.x, by = blockIdx.y;\n"
                  " int inner = B - steps * 2, i = inner * bx + threadIdx.x, j = inner * by + threadIdx.y; s[threadIdx.y][threadIdx.x] = x[j * cols + i]; __syncthreads();\n"

@@ -279,8 +279,7 @@ static void choose_template(struct hn_draft *draft)
     draft->instances_are_known = captured != NULL;
     HN_EACH(each, kernel->parameters)
         draft->instances_are_known |=
-            each->given.end > 0 &&
-            (each->given.end < kernel->head.begin || each->given.begin > kernel->head.end);
+            each->given.end > 0 && !HN_WITHIN(kernel->head, each->given.begin);
     HN_EACH(declared, kernel->parameters) {
         struct hn_tokens item = declared->given;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
@@ -678,17 +677,16 @@ bool hn_draft_holds(const struct hn_draft *draft, const char *text, enum hn_draf
 int64_t hn_draft_number(const struct hn_draft *draft, const char *text, enum hn_draft_names of)
 {
     struct hn_value value;
-    bool known = hn_draft_holds(draft, text, of, &value, NULL);
-    return known && value.type == HN_INTEGER ? value.integer : INT64_MIN;
+    bool whole = hn_draft_holds(draft, text, of, &value, NULL) && value.type == HN_INTEGER;
+    return whole ? value.integer : INT64_MIN;
 }
 
 void hn_draft_make(struct hn_draft *draft)
 {
-    const struct hn_kernel *kernel = draft->kernel;
     struct hn_unit *unit = draft->unit;
-    draft->name = kernel->name;
+    draft->name = draft->kernel->name;
     draft->dimensions = 1;
-    HN_EACH_AT(i, unit, kernel->body, "threadIdx blockIdx blockDim") {
+    HN_EACH_AT(i, unit, draft->kernel->body, "threadIdx blockIdx blockDim") {
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
         draft->dimensions = axis < 3 && axis >= draft->dimensions ? axis + 1 : draft->dimensions;
     }
@@ -706,7 +704,7 @@ void hn_draft_make(struct hn_draft *draft)
         HN_DRAFT_NOTE(draft, "template_todo", "put beside it, or in a folder of -I:%s",
                       unit->absent);
     hn_draft_note_scalar(draft, "entry", hn_draft_entry(draft));
-    if (kernel->parameters.count > 0 && !draft->instances_are_known)
+    if (draft->kernel->parameters.count > 0 && !draft->instances_are_known)
         hn_draft_note(draft, "entry_todo",
                       "are these the types and values to instantiate it with?");
     bool fixed = draft->grid_is_known;

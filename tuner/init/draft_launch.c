@@ -57,8 +57,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
         given = list;
         while (hn_next(unit, ",", &list, &item))
             wanted--;
-        if (!hn_at(unit, call + 1, "(") || kernel < parts->begin || kernel >= parts->end ||
-            (!array && wanted != 0))
+        if (!hn_at(unit, call + 1, "(") || !HN_WITHIN(*parts, kernel) || (!array && wanted != 0))
             return;
         HN_DRAFT_FLAG(draft, "cooperative", strstr(name, "Cooperative") != NULL);
         draft->launch[HN_LAUNCH_GRID] = parts[1];
@@ -166,11 +165,6 @@ bool hn_draft_launches(const struct hn_draft *draft, enum hn_draft_launch part, 
         for (int steps = 0; steps < DEEPEST; steps++)
             found |= HN_HAS(draft->unit, value_of(draft, parts[count - 1], steps), name);
     return found;
-}
-
-static bool is_number(const char *text)
-{
-    return text != NULL && text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
 }
 
 /* What names of the source are in the config. */
@@ -383,10 +377,10 @@ static bool take_block(struct hn_draft *draft)
     draft->block_is_known = take(draft, false, block);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
     for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
-        if (!is_number(block[axis]) || strcmp(block[axis], "1") == 0 ||
+        int64_t number = hn_draft_number(draft, block[axis], HN_OF_NOTHING);
+        if (number <= 1 || strchr(block[axis], ' ') != NULL ||
             hn_is_like(single(draft, parts[axis]), "fact")) /* "dim3(WARP_SIZE, ROWS)" */
             continue;
-        int64_t number = strtoll(block[axis], NULL, 10);
         /* It may be what bounds the kernel at its default point. */
         bool bound = flat && hn_draft_number(draft, draft->bounds, HN_OF_PARAMETERS) == number;
         block[axis] = bound ? draft->bounds : add_block(draft, flat, axis, number);
@@ -625,12 +619,14 @@ static void add_constraint(struct hn_draft *draft, const char *constraint)
 
 void hn_draft_bound_threads(struct hn_draft *draft)
 {
-    const char *threads = NULL, *most = is_number(draft->bounds) ? draft->bounds : "1024";
+    const char *threads = NULL;
+    long long most = hn_draft_number(draft, draft->bounds, HN_OF_NOTHING);
+    most = most > 0 ? most : 1024;
     for (int axis = 0; axis < draft->dimensions; axis++)
         threads = hn_times(draft->unit, threads, draft->block[axis]);
     int64_t largest = hn_draft_number(draft, threads, HN_OF_LARGEST);
-    if (largest > strtoll(most, NULL, 10) || (largest > 0 && strchr(threads, '*') != NULL))
-        add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %s", threads, most));
+    if (largest > most || (largest > 0 && strchr(threads, '*') != NULL))
+        add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %lld", threads, most));
 }
 
 /* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
@@ -679,19 +675,22 @@ static void read_symbols(struct hn_draft *draft)
     }
 }
 
-/* How much work there is: sizes that bound an index or that a known grid has; else the first. */
+/* How much work there is: sizes of a known grid, or those that bound an index; else the first. */
 static void find_extents(struct hn_draft *draft)
 {
-    const char *all = "", *bound;
+    const char *all = "";
     for (int axis = 0; axis < draft->dimensions; axis++) {
-        bound = find_bound(draft, axis);
-        all = HN_DRAFT_TEXT(draft, "%s %s %s", all, bound != NULL ? bound : "",
-                            draft->grid_is_known ? draft->grid[axis] : "");
+        bool told =
+            draft->grid_is_known && !HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
+        const char *work = told ? draft->grid[axis] : find_bound(draft, axis);
+        all = HN_DRAFT_TEXT(draft, "%s %s", all, work != NULL ? work : "");
     }
     HN_EACH(size, draft->names)
         size->is_extent |= size->is_size && !size->made &&
                            hn_text_find_word(all, size->name, strlen(size->name)) &&
-                           strstr(all, HN_DRAFT_TEXT(draft, "- %s", size->name)) == NULL;
+                           strstr(all, HN_DRAFT_TEXT(draft, "- %s", size->name)) == NULL &&
+                           strstr(all, HN_DRAFT_TEXT(draft, "+ 2 * %s", size->name)) == NULL &&
+                           strstr(all, HN_DRAFT_TEXT(draft, "// %s", size->name)) == NULL;
     HN_EACH(size, draft->names)
         if (size->is_extent ||
             (size->is_size && !size->made && find_extent(draft, NULL, 0) == NULL &&
@@ -716,7 +715,8 @@ void hn_draft_read_launch(struct hn_draft *draft)
     draft->grid_is_known =
         take(draft, true, draft->grid) &&
         (taken || hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL ||
-         (!is_number(draft->grid[0]) && strpbrk(draft->grid[0], "/(") == NULL));
+         (!HN_DRAFT_IS(draft, draft->grid[0], HN_OF_NOTHING) &&
+          strpbrk(draft->grid[0], "/(") == NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
     find_extents(draft);
     if (!draft->grid_is_known)

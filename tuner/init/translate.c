@@ -151,8 +151,10 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     bool bracket = hn_at(unit, at, "(");
     size_t open = bracket ? at : at + 1;
     open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
-    bool called = hn_at(unit, open, "("), member = hn_at(unit, at + 1, ". ->");
-    size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + (member ? 3 : 1);
+    bool called = hn_at(unit, open, "(");
+    size_t behind = called ? hn_behind(unit, open, SIZE_MAX) : at + 1;
+    while (!called && hn_at(unit, behind, ". ->"))
+        behind += 2;
     char *end;
     int64_t number;
     double real = hn_is_digit(word[0]) ? hn_c_strtod(word, &end) : 0;
