@@ -142,6 +142,7 @@ TEST(test_expressions)
         {"n / B + 0x10u", "N // 64 + 16"},
         {"WIDE * blockDim.x", "(2 * 64) * (BX * BY)"},
         {"static_cast<size_t>(n) % (unsigned)config::B", "N % 64"},
+        {"(number)n * static_cast<number>(2)", "N * 2"},
         {"n << 2 && !n", "N << 2 and not N"},
         {"(n + 255) / 256", "ceil_div(N, 256)"},
         {"(n + B - 1) / B", "ceil_div(N, 64)"},
@@ -177,7 +178,7 @@ TEST(test_expressions)
         char text[512];
         snprintf(text, sizeof text,
                  "#define WIDE 2 * B\n#define up(x) (((x) + 31) / 32)\nconst int B = 64;\n"
-                 "int f(int x);\nint wanted = %s;\n",
+                 "typedef unsigned long long number;\nint f(int x);\nint wanted = %s;\n",
                  expected[i][0]);
         struct hn_unit *unit = read_unit(text);
         struct hn_value one = hn_integer(1);

@@ -63,8 +63,9 @@ static size_t skip_cast(struct hn_unit *unit, size_t at)
     struct hn_tokens type = hn_inside(unit, open);
     char known[HN_TYPE_SIZE];
     type.begin += hn_at(unit, type.begin, "std") ? 2 : 0;
+    const struct hn_meaning *of = HN_MEANING(unit, type.begin); /* "typedef int number;" */
     bool cast = (open > at || hn_at(unit, at, "(")) && type.begin < type.end &&
-                hn_type_of_c(hn_unit_text(unit, type), known);
+                hn_type_of_c(hn_unit_text(unit, of->given ? of->body : type), known);
     return cast ? type.end + 1 : at;
 }
 
@@ -187,10 +188,9 @@ static const char *choose(const struct translation *translation, const char *whe
     struct hn_value holds;
     if (hn_draft_holds(translation->draft, when, HN_OF_NOTHING, &holds, NULL))
         return hn_value_truth(&holds) ? yes : no;
-    bool known = yes != NULL && no != NULL;
-    return known
-               ? HN_TEXT(unit, "%s if %s else %s", as_factor(unit, yes), when, as_factor(unit, no))
-               : NULL;
+    if (yes == NULL || no == NULL)
+        return NULL;
+    return HN_TEXT(unit, "%s if %s else %s", as_factor(unit, yes), when, as_factor(unit, no));
 }
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens)
