@@ -1105,7 +1105,7 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
         self.assertNotIn("OTHER", draft)
 
     def test_headers_that_are_not_there(self):
-        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <mpi.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
+        source = '#include "ours.h"\n#include <cub/cub.cuh>\n#include <torch/extension.h>\n#include <sys/time.h>\n#include <mpi.h>\n#include <helper_cuda.h>\n#include <math_constants.h>\n#include <cuComplex.h>\n#include <bits/stdc++.h>\n#include <stdarg.h>\n#include <immintrin.h>\n#include "cuda_runtime.h"\n#include "k.h"\n#include "theirs.cuh"\n__global__ void k(float *x) { x[threadIdx.x] = 0; }\n'
         self.write("k.h", "\n")
         self.assertIn("\ntemplate: k.cu  # TODO: put beside it, or in a folder of -I: ours.h <torch/extension.h> <mpi.h> <helper_cuda.h> theirs.cuh\n", self.draft(source))
         # A header that is there may lack one, those of a framework define no macros of the kernel's, and a type of neither is asked for.
