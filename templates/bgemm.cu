@@ -60,6 +60,9 @@
 #ifndef RASTER // rows of tiles, or of clusters of them, that are gone through together
 #define RASTER 1
 #endif
+#ifndef PERSISTENT // blocks stay and take tiles by number; or their place in the grid says which, without a division
+#define PERSISTENT 0
+#endif
 #ifndef FINISH // what is found is C; or blocks that share a tile add up: the last of them does, or clusters of so many
 #define FINISH_store 1
 #define FINISH_last_block 2
@@ -101,15 +104,18 @@
 #include "bgemm_lines.cuh"
 
 // `splits` blocks, which the launch says, share the steps of k of a tile.
-__device__ __forceinline__ int works(const sizes &all, int splits) { return clusters_m(all) * clusters_n(all) * splits; }
+__device__ __forceinline__ int works(const sizes &all, int splits)
+{
+    return PERSISTENT ? clusters_m(all) * clusters_n(all) * splits : splits;
+}
 __device__ __forceinline__ int over_splits(int number, int splits)
 {
     return BY_CLUSTERS ? number >> __popc(splits - 1) : number / splits; // by clusters a power of two
 }
 __device__ __forceinline__ place work_of(const sizes &all, int splits, int work, int rank)
 {
-    const int number = over_splits(work, splits);
-    place tile = place_of(all, number, rank);
+    const int number = PERSISTENT ? over_splits(work, splits) : 0;
+    place tile = PERSISTENT ? place_of(all, number, rank) : place_at(all, blockIdx.z, blockIdx.y, rank);
     const int share = over_splits(tile.steps, splits), more = tile.steps - splits * share;
     tile.split = work - number * splits;
     tile.first = (tile.split * share + min(tile.split, more)) * stage_depth;

@@ -99,16 +99,20 @@ __device__ __forceinline__ place moved(place tile, int row, int column)
 __device__ __forceinline__ int clusters_m(const sizes &all) { return ceil_div(all.m, BM * CLUSTER_M); }
 __device__ __forceinline__ int clusters_n(const sizes &all) { return ceil_div(all.n, BN * CLUSTER_N); }
 
-// The tile, with all its steps of k, of a block of such a rank in its cluster: tiles go in groups of RASTER rows, column by
-// column within a group, for the sake of the L2 cache.
+// The tile, with all its steps of k, of a block of such a rank in the cluster of such a row and column.
+__device__ __forceinline__ place place_at(const sizes &all, int row, int column, int rank)
+{
+    const int tile_m = row * CLUSTER_M + rank / CLUSTER_N, tile_n = column * CLUSTER_N + rank % CLUSTER_N;
+    const int steps = max(1, ceil_div(all.k, stage_depth));
+    return {tile_m * BM, tile_n * BN, 0, steps, tile_m * clusters_n(all) * CLUSTER_N + tile_n, 0};
+}
+
+// The same by number: clusters go in groups of RASTER rows, column by column within a group, for the sake of the L2 cache.
 __device__ __forceinline__ place place_of(const sizes &all, int number, int rank)
 {
     const int group_tiles = RASTER * clusters_n(all), group = number / group_tiles, in_group = number % group_tiles;
     const int height = RASTER == 1 ? 1 : min(RASTER, clusters_m(all) - group * RASTER);
-    const int tile_m = (group * RASTER + in_group % height) * CLUSTER_M + rank / CLUSTER_N;
-    const int tile_n = in_group / height * CLUSTER_N + rank % CLUSTER_N;
-    const int steps = max(1, ceil_div(all.k, stage_depth));
-    return {tile_m * BM, tile_n * BN, 0, steps, tile_m * clusters_n(all) * CLUSTER_N + tile_n, 0};
+    return place_at(all, group * RASTER + in_group % height, in_group / height, rank);
 }
 
 #endif
