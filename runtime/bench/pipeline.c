@@ -82,12 +82,9 @@ static CUresult host_buffer_allocate(struct hn_host_buffer *buffer, const struct
     buffer->block_bytes = size;
     buffer->data = buffer->block + GUARD;
     buffer->bytes = bytes;
-    if (kind == HN_HOST_MANAGED)
-        buffer->device = address + GUARD;
-    if (kind == HN_HOST_PINNED) {
-        result = driver->p_cuMemHostGetDevicePointer(&buffer->device, buffer->block, 0);
-        buffer->device += GUARD;
-    }
+    if (kind == HN_HOST_PINNED)
+        result = driver->p_cuMemHostGetDevicePointer(&address, block, 0);
+    buffer->device = address == 0 ? 0 : address + GUARD;
     if (result == CUDA_SUCCESS)
         write_guards(buffer);
     else
@@ -102,7 +99,8 @@ static size_t find_change(const unsigned char *zone)
     unsigned char piece[PAGE];
     for (size_t at = 0; at < GUARD; at += PAGE) {
         memcpy(piece, zone + at, PAGE);
-        for (size_t i = 0; i < PAGE; i++)
+        bool is_even = memcmp(piece, piece + 1, PAGE - 1) == 0;
+        for (size_t i = 0; i < (is_even ? 1 : PAGE); i++)
             if (piece[i] != PATTERN)
                 return at + i;
     }
