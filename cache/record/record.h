@@ -201,6 +201,7 @@ struct hn_verdict {
     double tolerance;
     double max_reference; /* max |r| */
     int seeds;            /* how many input seeds it was verified on */
+    int64_t seed;         /* the second, on whose inputs finalists are raced, too; 0: there was none */
     int launches;         /* how many launches were compared; 0: not known */
     size_t compared;      /* elements of all outputs that were, in the last of them; 0: not known */
     size_t differed;      /* of these, beyond the tolerance */

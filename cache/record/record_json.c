@@ -344,6 +344,7 @@ static const struct hn_field verdict_fields[] = {
     {ALWAYS(hn_verdict, tolerance, HN_FIELD_REAL)},
     {ALWAYS(hn_verdict, max_reference, HN_FIELD_REAL)},
     {ALWAYS(hn_verdict, seeds, HN_FIELD_COUNT)},
+    {IF_ANY(hn_verdict, seed, HN_FIELD_INTEGER)},
     {IF_ANY(hn_verdict, launches, HN_FIELD_COUNT)},
     {IF_ANY(hn_verdict, compared, HN_FIELD_INDEX)},
     {IF_ANY(hn_verdict, differed, HN_FIELD_INDEX)},

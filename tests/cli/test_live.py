@@ -400,6 +400,14 @@ class Replay(double.Case):
         self.assertEqual(replayed["origin"], {"machine": socket.gethostname(), "source": "", "imported": 0})
         self.assertEqual((replayed["verdict"], replayed["image_from_cache"]), ("holds", True))
 
+    def test_has_the_inputs_that_the_record_was_raced_on(self):
+        replayed, = json.loads(self.replay("--json").stdout)
+        seed, point = replayed["recorded"]["verdict"]["seed"], replayed["recorded"]["point"]
+        ran = json.loads(self.hone("run", self.config, "--seed", str(seed), "--json", *(
+            word for name, value in point.items() for word in ("-s", f"{name}={value}"))).stdout)
+        self.assertEqual(replayed["now"]["verdict"]["max_reference"], ran["problems"][0]["record"]["verdict"]["max_reference"])
+        self.assertNotEqual(replayed["now"]["verdict"]["max_reference"], replayed["recorded"]["verdict"]["max_reference"])
+
     def test_nothing_tuned(self):
         result = self.replay("-p", "n=1024", expect=3)
         self.assertIn("the cache holds no tuned scale for n=1024", result.stderr)

@@ -83,7 +83,7 @@ static void put_result(struct hn_store *store, const struct result *result)
     record.timing.low_us = result->time_us * 0.999;
     record.timing.high_us = result->time_us * 1.001;
     record.objective = result->time_us;
-    record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0, 0};
+    record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0, 0, 0};
     record.time = 1770000000; /* 2026-02-02 */
     assert_ok(hn_store_put(store, session, &record, &said));
 }

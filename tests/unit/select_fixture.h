@@ -120,7 +120,7 @@ static inline void put_result(struct hn_store *store, int64_t session, struct hn
     record.point = *point;
     record.timing.median_us = record.timing.low_us = record.timing.high_us = time_us;
     record.objective = time_us;
-    record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0, 0};
+    record.verdict = (struct hn_verdict){HN_VERIFIED, 1e-6, 1e-5, 1, 2, 0, 0, 0, 0, 0};
     record.time = 1770000000 + time_us;
     assert_ok(hn_store_put(store, session, &record, &said));
 }

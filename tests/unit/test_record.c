@@ -19,8 +19,8 @@ static void make_record(struct hn_record *record)
     strcpy(record->code_hash, "0123456789abcdef0123456789abcdef");
     record->resources = (struct hn_resources){
         true, 255, 49152, 131072, 16, 8, 4, 12, 0.1, 1u << HN_WARNING_SERIALISED, 0};
-    record->verdict =
-        (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3, 7.25, 2, 57, 5000000000, 3, 4};
+    record->verdict = (struct hn_verdict){HN_SELF_VERIFIED, 1e-300, 1.0 / 3,    7.25, 2,
+                                          INT64_MAX,        57,     5000000000, 3,    4};
     record->timing = (struct hn_timing){2674.1 / 3, 890,  900, 0.5, 3,   1,   1980, 2700,
                                         true,       NULL, 3,   2,   889, 899, 910,  2400};
     record->timing.samples_us = calloc(3, sizeof(double));
@@ -75,8 +75,9 @@ static void assert_records_equal(const struct hn_record *a, const struct hn_reco
         a->verdict.kind == b->verdict.kind && a->verdict.max_error == b->verdict.max_error &&
         a->verdict.tolerance == b->verdict.tolerance &&
         a->verdict.max_reference == b->verdict.max_reference &&
-        a->verdict.seeds == b->verdict.seeds && a->verdict.launches == b->verdict.launches &&
-        a->verdict.compared == b->verdict.compared && a->verdict.differed == b->verdict.differed);
+        a->verdict.seeds == b->verdict.seeds && a->verdict.seed == b->verdict.seed &&
+        a->verdict.launches == b->verdict.launches && a->verdict.compared == b->verdict.compared &&
+        a->verdict.differed == b->verdict.differed);
     assert_timing_equal(&a->timing, &b->timing);
     assert_true(a->costs.compile_ms == b->costs.compile_ms &&
                 a->costs.verify_ms == b->costs.verify_ms &&

@@ -55,6 +55,7 @@ TEST(the_fastest_is_the_best)
     assert_int_equal(best->outcome, HN_OUTCOME_OK);
     assert_true(best->final);
     assert_int_equal(best->verdict.seeds, 2);
+    assert_int_equal(best->verdict.seed, grid->backend.seed);
     assert_near(best->objective, 42, 0.01);
     assert_near(hn_value_number(hn_bindings_get(&best->metrics, "gbps")), 4096 / 42e3, 1e-4);
 }

@@ -392,6 +392,7 @@ static void verify_again(struct finals *finals, struct hn_error *err)
     /* As --seed takes it. */
     struct hn_run reseed = {.kind = HN_RUN_RESEED, .seed = hn_random_below(&secret, INT64_MAX)};
     snprintf(where, sizeof where, " (on the second seed, %llu)", (unsigned long long)reseed.seed);
+    hn_session_show(session, "verifying the finalists on a second seed");
     session->backend->kind->run(session->backend, &reseed, err);
     size_t left = 0;
     bool skipped = false;
@@ -404,6 +405,7 @@ static void verify_again(struct finals *finals, struct hn_error *err)
         skipped = verdict.outcome == HN_OUTCOME_SKIPPED;
         if (verdict.outcome == HN_OUTCOME_OK) {
             record_of(finals, i)->verdict.seeds = 2;
+            record_of(finals, i)->verdict.seed = (int64_t)reseed.seed;
             record_of(finals, i)->verdict.launches += verdict.verdict.launches;
             finals->numbers[left++] = finals->numbers[i];
         } else if (!skipped) {
@@ -782,8 +784,6 @@ static void hold(struct finals *finals, struct hn_error *err)
     const struct hn_plan *plan = session->task->plan;
     /* Files say what is right for one seed only, and a program is told none. */
     bool one_seed = plan->reference.kind == HN_REFERENCE_FILES || plan->program != NULL;
-    if (!one_seed)
-        hn_session_show(session, "verifying the finalists on a second seed");
     hn_session_prepare(session, err);
     ensure_images(finals, err);
     if (!one_seed && !hn_session_is_over(session))
