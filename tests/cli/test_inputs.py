@@ -45,6 +45,16 @@ class Inputs(double.Case):
         self.hone("inputs", self.config, "-o", "in", "--seed", "8")
         self.hone("run", self.config, "--seed", "7", "--verify-only", expect=3)
 
+    def test_a_replay_beside_files_has_their_inputs(self):
+        """The record was raced on others, beside a kernel."""
+        self.copying("uniform(-1, 1)")
+        files = self.config.read_text()
+        self.config.write_text(files.replace("{files: {y: in/x.npy}}", "{template: scale_reference.cu, entry: scale_reference, arguments: [x, y, a, n], block: 256, grid: 16}"))
+        self.tune("-s", "BLOCK=128,ITEMS=4")
+        self.config.write_text(files)
+        self.hone("inputs", self.config, "-o", "in")
+        self.assertIn("  verdict   holds", self.hone("replay", self.config, "--max-slowdown", "100%").stdout)
+
     def test_data_files_are_not_overwritten(self):
         self.hone("inputs", self.config, "-o", "in", "-p", "n=8")
         before = (self.folder / "in/x.npy").read_bytes()

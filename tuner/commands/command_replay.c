@@ -228,7 +228,8 @@ static void replay_on(struct replay *replay, struct hn_backend *backend,
         compile(backend, &tuned->best.point, &image, err);
     }
     backend->kind->run(backend, &(struct hn_run){.kind = HN_RUN_PREPARE}, err);
-    if (tuned->best.final && reseed.seed != 0) /* times may depend on the inputs */
+    if (tuned->best.final && reseed.seed != 0 && /* times may depend on the inputs */
+        task->plan->reference.kind != HN_REFERENCE_FILES)
         backend->kind->run(backend, &reseed, err);
     measure(backend, tuned, &image, false, &record, err);
     enum hn_replay_verdict verdict = judge(replay, tuned, same_device, &record);
