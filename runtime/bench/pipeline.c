@@ -99,8 +99,7 @@ static size_t find_change(const unsigned char *zone)
     unsigned char piece[PAGE];
     for (size_t at = 0; at < GUARD; at += PAGE) {
         memcpy(piece, zone + at, PAGE);
-        bool is_even = memcmp(piece, piece + 1, PAGE - 1) == 0;
-        for (size_t i = 0; i < (is_even ? 1 : PAGE); i++)
+        for (size_t i = 0; i < PAGE; i++)
             if (piece[i] != PATTERN)
                 return at + i;
     }
