@@ -122,6 +122,13 @@ int main(void)
             self.assertEqual(set(re.findall(r"DATA_TYPE_(\w+), s.element_bytes = (\d), .* size.A", text)),
                              {("UINT8", "1"), ("BFLOAT16", "2")})
 
+    def test_tolerances_of_several_types(self):
+        """Results of all are of one plan, though its tolerance is another for each."""
+        self.spoil(self.config, "{name: y, type: float32", "{name: y, type: T")
+        for T, tile in (("double", 64), ("__half", 128)):
+            self.hone("tune", self.config, "--simulate", "recorded", "-q", "-p", f"T={T}", "-s", f"TILE={tile}")
+        self.assertNotIn("stale", self.hone("export", "scale", "-o", "scale.h").stderr)
+
     def test_numbers_of_several_types(self):
         """A function in C cannot take them."""
         self.spoil(self.config, "{name: n, type: int32", "{name: n, type: T")

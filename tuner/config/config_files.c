@@ -282,7 +282,7 @@ enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bi
     return err->status;
 }
 
-bool hn_config_is_plan(json_t *own, const json_t *kept, const char *key)
+bool hn_config_is_plan(json_t *own, const json_t *kept, const char *const *keys)
 {
     struct hn_plan *plan = NULL, *other = NULL;
     size_t i;
@@ -290,8 +290,8 @@ bool hn_config_is_plan(json_t *own, const json_t *kept, const char *key)
     json_array_foreach(json_object_get(own, "arguments"), i, argument)
     {
         const json_t *given = json_array_get(json_object_get(kept, "arguments"), i);
-        json_object_set(argument, "fill", json_object_get(given, "fill"));
-        json_object_set(argument, key, json_object_get(given, key));
+        for (const char *const *key = keys; *key != NULL; key++)
+            json_object_set(argument, *key, json_object_get(given, *key));
     }
     json_object_set(own, "reference", json_object_get(kept, "reference"));
     bool same = hn_plan_from_json(own, &plan, NULL) == HN_OK &&
@@ -315,7 +315,7 @@ bool hn_config_has_changed(const struct hn_config *config, struct hn_store *stor
     if (store != NULL && !hn_version_same_source(&kept.version, version) &&
         hn_store_get_plan(store, identity->kernel, version, &plan, &ignored) == HN_OK &&
         json_is_true(json_object_get(plan.json, "given")) &&
-        hn_config_is_plan(kept.plan.json, plan.json, "value"))
+        hn_config_is_plan(kept.plan.json, plan.json, (const char *const[]){"fill", "value", NULL}))
         memcpy(kept.version.plan_hash, version->plan_hash, sizeof version->plan_hash);
     bool changed = !hn_version_same_source(&kept.version, version);
     hn_stored_plan_free(&kept.plan);

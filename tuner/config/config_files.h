@@ -34,9 +34,9 @@ struct hn_config_kept {
  * config, are those of its first. HN_ECONFIG: template or data cannot be read; a word is no type. */
 enum hn_status hn_config_keep(const struct hn_config *config, const struct hn_bindings *problem, struct hn_config_kept *kept, struct hn_error *err);
 
-/* Whether a plan is one that was kept, but for its reference and, of arguments, the fill and `key`: what --capture and --reference gave, or
- * a problem says, stands in the latter alone. These are put into the former. */
-bool hn_config_is_plan(json_t *own, const json_t *kept, const char *key);
+/* Whether a plan is one that was kept, but for its reference and what the keys (up to NULL) say of arguments: what --capture and --reference
+ * gave, or a problem says, stands in the latter alone. These are put into the former. */
+bool hn_config_is_plan(json_t *own, const json_t *kept, const char *const *keys);
 
 /* Whether results of that identity and version are of another template, other options or another plan than the config is now. False of
  * another kernel's, of what does not say what it is of, and where files cannot be read. Data of --capture and --reference are no change where

@@ -566,10 +566,11 @@ static size_t choose(const struct hn_export *export, const struct hn_export_requ
 }
 
 /* All take one plan. Results of another template, other options or another plan than the newest
- * are stale; types and data may be those of a problem. */
+ * are stale; types, tolerances and data may be those of a problem. */
 static void mark_older(struct hn_export *export, const struct hn_export_request *request,
                        struct hn_error *err)
 {
+    const char *const of_problem[] = {"fill", "type", "compare", NULL};
     const struct hn_tuned *newest = NULL;
     struct hn_stored_plan latest HN_ENDED_BY(hn_stored_plan_free) = {.json = NULL};
     if (export->store != NULL)
@@ -592,7 +593,7 @@ static void mark_older(struct hn_export *export, const struct hn_export_request 
         tuned->stale |= strcmp(version->template_hash, newest->version.template_hash) != 0 ||
                         strcmp(version->options_hash, newest->version.options_hash) != 0 ||
                         (own.json != NULL && latest.json != NULL &&
-                         !hn_config_is_plan(own.json, latest.json, "type"));
+                         !hn_config_is_plan(own.json, latest.json, of_problem));
     }
 }
 
