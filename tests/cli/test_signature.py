@@ -8,7 +8,7 @@ import double
 
 MISSING = ("kernel 'scale' takes 4 parameters of 8, 8, 4, 4 bytes, the plan passes 3: x, y, a; give it one argument for each "
            "parameter, in the kernel's order")
-WIDE = ("argument 'n' is float64 (8 bytes); parameter 4 of kernel 'scale' has 4 bytes; expected arguments in the kernel's "
+WIDE = ("argument 'n' is int64 (8 bytes); parameter 4 of kernel 'scale' has 4 bytes; expected arguments in the kernel's "
         "order, of the types that it declares")
 
 
@@ -50,7 +50,7 @@ class Signature(double.Case):
                       self.compile_failure(self.config))
 
     def test_a_type_has_another_size(self):
-        self.change("{name: n, type: int32, value: n}", "{name: n, type: float64, value: n}")
+        self.change("{name: n, type: int32, value: n}", "{name: n, type: int64, value: n}")
         self.assertEqual(self.compile_failure(self.config), WIDE)
         self.without_reference()
         self.tune_fails(f"{self.config}: {WIDE} (at the default point)")
@@ -116,12 +116,10 @@ class Signature(double.Case):
                       self.compile_failure(config))
 
     def refused(self, message):
-        """By all that reads the kernel: `space`, `compile`, and `tune` before it measures."""
-        result = self.hone("space", self.config, expect=2)
-        self.assertEqual(result.stderr, f"hone: {self.config}: {message} (at the default point)\n")
-        self.assertEqual(self.compile_failure(self.config), message)
-        self.without_reference()
-        self.tune_fails(f"{self.config}: {message} (at the default point)")
+        """By all that reads the kernel, before anything is compiled."""
+        for command in ("space", "compile", "tune", "run"):
+            result = self.hone(command, self.config, expect=2)
+            self.assertEqual((result.stdout, result.stderr), ("", f"hone: {self.config}: {message}\n"))
 
     def test_an_output_that_can_not_be_written(self):
         self.change("float *y, float a, int n)", "const float *y, float a, int n)", "scale.cu")
@@ -137,6 +135,11 @@ class Signature(double.Case):
         self.change("const float *x, float *y", "const double *x, float *y", "scale.cu")
         self.refused("argument 'x' is float32; parameter 1 of kernel 'scale' is 'const double *', whose elements have another "
                      "size")
+
+    def test_the_reference_has_elements_of_another_size(self):
+        self.change("const float *x", "const double *x", "scale_reference.cu")
+        self.refused("argument 'x' is float32; parameter 1 of the reference's kernel 'scale_reference' is 'const double *', "
+                     "whose elements have another size")
 
     def test_a_missing_argument_is_told_by_space(self):
         self.change("  - {name: n, type: int32, value: n}\n", "")

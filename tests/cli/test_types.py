@@ -125,6 +125,7 @@ int main(void)
     def test_tolerances_of_several_types(self):
         """Results of all are of one plan, though its tolerance is another for each."""
         self.spoil(self.config, "{name: y, type: float32", "{name: y, type: T")
+        self.write("scale.cu", SOURCE.replace("const float *x, float *y", "const T *x, T *y"))
         for T, tile in (("double", 64), ("__half", 128)):
             self.hone("tune", self.config, "--simulate", "recorded", "-q", "-p", f"T={T}", "-s", f"TILE={tile}")
         self.assertNotIn("stale", self.hone("export", "scale", "-o", "scale.h").stderr)

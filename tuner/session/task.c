@@ -31,6 +31,57 @@ static void identify(struct hn_task *task, struct hn_error *err)
     hn_bindings_copy(&identity->problem, task->problem, err);
 }
 
+/* The cubin does not tell the kind of a number, and const. NULL: all is well. */
+static const char *find_mismatch(const struct hn_argument *argument,
+                                 const struct hn_declared_parameter *declared, bool only_step)
+{
+    char type[HN_TYPE_SIZE];
+    bool passes_buffer = hn_argument_is_buffer(argument) && declared->pointer;
+    enum hn_element element;
+    unsigned lanes;
+    if (passes_buffer && hn_argument_is_compared(argument) && declared->constant && only_step)
+        return "which it cannot write to";
+    if (!hn_type_of_c(declared->type, type) || !hn_type_parse(type, &element, &lanes))
+        return NULL;
+    bool real = hn_element_is_real(element), given_real = hn_element_is_real(argument->element);
+    if (passes_buffer && real && given_real && argument->lanes == 1 &&
+        hn_element_size(element) != hn_element_size(argument->element))
+        return "whose elements have another size";
+    if (argument->value != NULL && !declared->pointer && real != given_real &&
+        !hn_element_is_narrow(argument->element))
+        return "which is another kind of number";
+    return NULL;
+}
+
+/* Types that are not spelled out in the source are not judged. */
+static void check_types(const struct hn_task *task, const struct hn_template *source,
+                        const struct hn_step *steps, size_t count, struct hn_error *err)
+{
+    for (size_t s = 0; s < count && !hn_failed(err); s++) {
+        const struct hn_step *step = &steps[s];
+        const char *entry = step->entry == NULL ? "" : step->entry;
+        const char *end = entry + strcspn(entry, "<"), *name = end;
+        struct hn_declared declared;
+        while (name > entry && name[-1] != ':')
+            name--;
+        if (!hn_declared_find(source->files->text, name, (size_t)(end - name), &declared) ||
+            declared.count != step->argument_count)
+            continue;
+        for (size_t i = 0; i < declared.count && !hn_failed(err); i++) {
+            const struct hn_argument *argument = &task->plan->arguments[step->arguments[i]];
+            const struct hn_declared_parameter *parameter = &declared.parameters[i];
+            const char *why = find_mismatch(argument, parameter, count == 1);
+            if (why != NULL)
+                hn_fail(err, HN_ECONFIG,
+                        "%s: argument '%s' is %s%s; parameter %zu of %s'%.*s' is '%s', %s",
+                        task->config->path, argument->name, hn_element_name(argument->element),
+                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1,
+                        source == &task->reference ? "the reference's kernel " : "kernel ",
+                        (int)(end - name), name, parameter->spelled, why);
+        }
+    }
+}
+
 enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum hn_regime regime,
                             enum hn_task_purpose purpose, struct hn_task *task,
                             struct hn_error *err)
@@ -46,6 +97,10 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
         hn_config_check_data(config, problem, err);
     hn_config_load_templates(config, task->plan, task->problem, &task->template, &task->reference,
                              purpose != HN_TASK_COMPILES ? &task->version : NULL, err);
+    if (!hn_failed(err))
+        check_types(task, &task->template, task->plan->steps, task->plan->step_count, err);
+    if (!hn_failed(err) && task->reference.files != NULL)
+        check_types(task, &task->reference, &task->plan->reference.step, 1, err);
     if (!hn_failed(err) &&
         hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err) == HN_OK)
         hn_config_default_point(config, task->space, &task->start);
@@ -174,55 +229,6 @@ static void check_fit(const struct hn_launch *launch, const struct hn_device *de
     }
 }
 
-/* The cubin does not tell the kind of a number, and const. NULL: all is well. */
-static const char *find_mismatch(const struct hn_argument *argument,
-                                 const struct hn_declared_parameter *declared, bool only_step)
-{
-    char type[HN_TYPE_SIZE];
-    bool passes_buffer = hn_argument_is_buffer(argument) && declared->pointer;
-    enum hn_element element;
-    unsigned lanes;
-    if (passes_buffer && hn_argument_is_compared(argument) && declared->constant && only_step)
-        return "which it cannot write to";
-    if (!hn_type_of_c(declared->type, type) || !hn_type_parse(type, &element, &lanes))
-        return NULL;
-    bool real = hn_element_is_real(element), given_real = hn_element_is_real(argument->element);
-    if (passes_buffer && real && given_real && argument->lanes == 1 &&
-        hn_element_size(element) != hn_element_size(argument->element))
-        return "whose elements have another size";
-    if (argument->value != NULL && !declared->pointer && real != given_real &&
-        !hn_element_is_narrow(argument->element))
-        return "which is another kind of number";
-    return NULL;
-}
-
-/* Types that are not spelled out in the template are not judged. */
-static void check_types(const struct hn_task *task, const struct hn_launch *launch,
-                        struct hn_error *err)
-{
-    for (size_t s = 0; s < launch->step_count && !hn_failed(err); s++) {
-        const struct hn_step *step = launch->steps[s].step;
-        const char *end = step->entry + strcspn(step->entry, "<"), *name = end;
-        struct hn_declared declared;
-        while (name > step->entry && name[-1] != ':')
-            name--;
-        if (!hn_declared_find(task->template.files->text, name, (size_t)(end - name), &declared) ||
-            declared.count != step->argument_count)
-            continue;
-        for (size_t i = 0; i < declared.count && !hn_failed(err); i++) {
-            const struct hn_argument *argument = &task->plan->arguments[step->arguments[i]];
-            const struct hn_declared_parameter *parameter = &declared.parameters[i];
-            const char *why = find_mismatch(argument, parameter, launch->step_count == 1);
-            if (why != NULL)
-                hn_fail(err, HN_ECONFIG,
-                        "argument '%s' is %s%s; parameter %zu of kernel '%.*s' is '%s', %s",
-                        argument->name, hn_element_name(argument->element),
-                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1,
-                        (int)(end - name), name, parameter->spelled, why);
-        }
-    }
-}
-
 static void check_arguments(const struct hn_task *task, const struct hn_launch *launch,
                             const struct hn_bindings *point, const struct hn_image *image,
                             struct hn_error *err)
@@ -230,7 +236,6 @@ static void check_arguments(const struct hn_task *task, const struct hn_launch *
     struct hn_value *values HN_FREED = NULL;
     if (hn_plan_values(task->plan, task->problem, point, &values, err) == HN_OK)
         hn_signature_check(task->plan, values, launch, image, err);
-    check_types(task, launch, err);
 }
 
 /* Points may differ in nothing but which of the steps they launch. */
