@@ -238,9 +238,9 @@ extern "C" __global__ void __launch_bounds__(threads, MIN_BLOCKS)
         const int column = part % parts_beside * part_columns;
         const unsigned a = shared_address(shared), b = a + operand_a::bytes;
         const unsigned long long tall_matrix =
-            wgmma_matrix((EXCHANGE ? b : a) + tall::offset(row, 0), tall::panel_bytes);
+            wgmma_matrix<tall::line_bytes>((EXCHANGE ? b : a) + tall::offset(row, 0), tall::panel_bytes);
         const unsigned long long wide_matrix =
-            wgmma_matrix((EXCHANGE ? a : b) + wide::offset(column, 0), wide::panel_bytes);
+            wgmma_matrix<wide::line_bytes>((EXCHANGE ? a : b) + wide::offset(column, 0), wide::panel_bytes);
         int next = 0, turn = 0;
         for (int work = first; work < works(all, splits); work += clusters) {
             const place tile = moved(work_of(all, splits, work, rank), row, column);

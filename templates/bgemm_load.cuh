@@ -14,7 +14,7 @@ __device__ __forceinline__ void wait_for_step_before() { asm volatile("griddepco
 template <typename operand, int blocks> struct shares {
     static constexpr int boxes = ceil_div(operand::lines, 256 * blocks);            // of a block
     static constexpr int lines = ceil_div(operand::lines, 8 * boxes * blocks) * 8;  // of a box
-    static constexpr int bytes = operand::panels * boxes * blocks * lines * 128;    // that arrive in a stage
+    static constexpr int bytes = operand::panels * boxes * blocks * lines * operand::line_bytes; // that arrive in a stage
 };
 template <typename operand, int blocks>
 __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_map *map, int row, int k, int share,
@@ -24,8 +24,8 @@ __device__ __forceinline__ void load_operand(unsigned char *stage, const tensor_
 #pragma unroll
     for (int i = 0; i < operand::panels * boxes; ++i) {
         const int panel = i / boxes, from = min((share * boxes + i % boxes) * lines, operand::lines - lines);
-        unsigned char *const to = stage + panel * operand::panel_bytes + from * 128;
-        const int x = (operand::across ? row : k) + panel * line, y = (operand::across ? k : row) + from;
+        unsigned char *const to = stage + panel * operand::panel_bytes + from * operand::line_bytes;
+        const int x = (operand::across ? row : k) + panel * operand::line, y = (operand::across ? k : row) + from;
         if (blocks > 1)
             load_box_for(receivers, to, map, x, y, full);
         else

@@ -11,19 +11,19 @@ struct sizes {
     int m, n, k;
 };
 
-constexpr int line = 128 / WGMMA_BYTES;           // elements
 constexpr int stage_depth = BK * 2 / WGMMA_BYTES; // steps of k
 
 // An operand's tile in shared memory: `rows` of A, or columns of B, by the steps of k of a stage. It is cut into panels whose lines
-// have 128 bytes: lines along k, or across, where a line is a step of k.
+// have 128 bytes, or what a stage has: lines along k, or across, where a line is a step of k.
 template <int rows, bool lies_across> struct operand {
     static constexpr bool across = lies_across;
+    static constexpr int line_bytes = across || BK >= 64 ? 128 : BK * 2, line = line_bytes / WGMMA_BYTES;
     static constexpr int lines = across ? stage_depth : rows, panels = across ? rows / line : stage_depth / line;
-    static constexpr int panel_bytes = lines * 128, bytes = panels * panel_bytes;
+    static constexpr int panel_bytes = lines * line_bytes, bytes = panels * panel_bytes;
     // Of a row that begins a panel or a pattern of eight lines, and a step of k at which an instruction begins.
     __device__ static constexpr int offset(int row, int k)
     {
-        return across ? row / line * panel_bytes + k * 128 : k / line * panel_bytes + row * 128 + k % line * WGMMA_BYTES;
+        return across ? row / line * panel_bytes + k * 128 : k / line * panel_bytes + row * line_bytes + k % line * WGMMA_BYTES;
     }
 };
 using operand_a = operand<BM, false>;
@@ -75,11 +75,12 @@ constexpr int chunks = STORE == STORE_tma ? CONSUMERS * C_BUFFERS : 0;
 static_assert(tall_blocks * 64 * sharing == tall_rows * parts_beside, "a consumer's part is a multiple of 64 high");
 static_assert(part_columns * parts_beside == wide_columns, "parts fill the tile");
 static_assert(WGMMA_BYTES == 2 || (!tall::across && !wide::across), "lines of numbers of 8 bits go along k");
+static_assert(BK >= 64 || !operand_b::across, "panels begin at multiples of 1024 bytes");
 static_assert(!tall::across || tall_rows % 64 == 0, "panels fill the tile");
 static_assert(!wide::across || part_columns % 64 == 0, "panels fill the tile");
 
 // Shared memory, in this order.
-constexpr int chunks_at = STAGES * stage_bytes, barriers_at = chunks_at + chunks * chunk_bytes;
+constexpr int chunks_at = ceil_div(STAGES * stage_bytes, 1024) * 1024, barriers_at = chunks_at + chunks * chunk_bytes;
 constexpr int flags_at = barriers_at + 2 * STAGES * 8, shared_bytes = flags_at + CONSUMERS * 4;
 
 struct place {

@@ -23,12 +23,12 @@ constexpr int wgmma_depth = 32 / WGMMA_BYTES; // steps of k of an instruction
 __device__ __forceinline__ int sum_row(int sum) { return threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + sum / 2 % 2 * 8; }
 __device__ __forceinline__ int sum_column(int sum) { return sum / 4 * 8 + threadIdx.x % 4 * 2 + sum % 2; }
 
-// Where a matrix lies in shared memory, swizzled by 128 bytes: in lines of 128 bytes, eight of which make a pattern of 1024.
-// Lines go along k, or across: then there are further ones, for each 64 rows or columns, `across` bytes apart.
-__device__ __forceinline__ unsigned long long wgmma_matrix(unsigned address, int across)
+// Where a matrix lies in shared memory: in lines of 128, 64 or 32 bytes, swizzled by as many, eight of which make a pattern.
+// Lines go along k, or across: then of 128 bytes, and further ones, for each 64 rows or columns, are `across` bytes apart.
+template <int line_bytes = 128> __device__ __forceinline__ unsigned long long wgmma_matrix(unsigned address, int across)
 {
-    return (1ull << 62) | ((unsigned long long)(1024 >> 4) << 32) | ((unsigned long long)(across >> 4) << 16) |
-           ((address & 0x3ffff) >> 4);
+    constexpr unsigned long long swizzle = line_bytes == 128 ? 1 : line_bytes == 64 ? 2 : 3, pattern = 8 * line_bytes;
+    return swizzle << 62 | pattern >> 4 << 32 | (unsigned long long)(across >> 4) << 16 | (address & 0x3ffff) >> 4;
 }
 
 // Before the first product, and after registers were written by anything else.
