@@ -219,7 +219,7 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
     size_t length = strlen(word);
     if (length == 0 || length > LONGEST)
         return NULL;
-    unsigned limit = length < 3 ? 2 : (unsigned)(2 * (length / 3));
+    unsigned limit = (unsigned)(length < 3 ? length : 2 * (length / 3));
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {
         size_t other = strlen(words[i]);
@@ -233,6 +233,18 @@ const char *hn_text_nearest(const char *word, const char *const *words, size_t c
         }
     }
     return nearest;
+}
+
+void hn_text_append_known(struct hn_text *text, const char *word, const char *const *words,
+                          size_t count)
+{
+    const char *nearest = hn_text_nearest(word, words, count);
+    if (nearest != NULL)
+        hn_text_printf(text, "; nearest is '%s'", nearest);
+    else
+        hn_text_append(text, count == 0 ? "; there are none" : "; there are ");
+    for (size_t i = 0; i < count && nearest == NULL; i++)
+        hn_text_printf(text, "%s%s", i == 0 ? "" : ", ", words[i]);
 }
 
 bool hn_same_letters(const char *a, const char *b, size_t length)

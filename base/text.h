@@ -41,9 +41,11 @@ static inline const char *hn_plural(unsigned long long count)
 }
 
 /* The word nearest to `word` by Levenshtein distance with swapped neighbours as one edit, or NULL when none is near
- * enough to be what was meant (distance at most a third of the length, at least 1; case differences count half, and a
- * word that differs in nothing else is always near). */
+ * enough to be what was meant (distance at most a third of the length, 1 of two letters; case differences count half, and
+ * a word that differs in nothing else is always near). */
 const char *hn_text_nearest(const char *word, const char *const *words, size_t count);
+/* Appends "; nearest is 'TILE'", or where none is "; there are TILE, PAD": all that there is. */
+void hn_text_append_known(struct hn_text *text, const char *word, const char *const *words, size_t count);
 
 /* The first byte that is no part of well-formed UTF-8, or NULL. JSON, and so caches and messages, hold nothing else. */
 const char *hn_text_find_not_utf8(const char *string);

@@ -48,26 +48,13 @@ void hn_expression_set_place(struct hn_expression *expression, const char *place
 static enum hn_status fail_unknown(const char *name, const struct hn_scope *scope,
                                    struct hn_error *err)
 {
-    enum { SHOWN = 12 };
-    const char *near[2] = {
-        hn_text_nearest(name, scope->names, scope->name_count),
-        hn_text_nearest(name, scope->words, scope->word_count),
-    };
-    const char *nearest = near[0] == NULL ? near[1] : near[0];
-    if (near[0] != NULL && near[1] != NULL)
-        nearest = hn_text_nearest(name, near, 2);
-    if (nearest != NULL)
-        return hn_fail(err, HN_ECONFIG, "unknown name '%s'; nearest is '%s'", name, nearest);
-
     struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
-    for (size_t i = 0; i < scope->name_count && i < SHOWN; i++)
-        hn_text_printf(&known, "%s%s", i == 0 ? "; known are " : ", ", scope->names[i]);
-    if (scope->name_count > SHOWN)
-        hn_text_append(&known, ", ...");
-    if (scope->name_count == 0)
-        hn_text_append(&known, "; no names are known here");
-    hn_fail(err, HN_ECONFIG, "unknown name '%s'%s", name, known.failed ? "" : known.data);
-    return HN_ECONFIG;
+    if (hn_text_nearest(name, scope->names, scope->name_count) == NULL &&
+        hn_text_nearest(name, scope->words, scope->word_count) != NULL)
+        hn_text_append_known(&known, name, scope->words, scope->word_count);
+    else
+        hn_text_append_known(&known, name, scope->names, scope->name_count);
+    return hn_fail(err, HN_ECONFIG, "unknown name '%s'%s", name, known.failed ? "" : known.data);
 }
 
 /* sizeof(float32): a type is no name of the configuration, but stands for itself here. */

@@ -342,14 +342,9 @@ static enum hn_operator find_function(struct parser *parser, const struct token 
     size_t place = hn_text_place(name, names, COUNT);
     if (place < COUNT)
         return (enum hn_operator)(HN_OP_MIN + place);
-    const char *nearest = hn_text_nearest(name, names, COUNT);
-    if (nearest != NULL)
-        fail_at(parser, token->column, "unknown function '%s'; nearest is '%s'", name, nearest);
-    else
-        fail_at(parser, token->column,
-                "unknown function '%s'; known are min, max, abs, ceil_div, log2, is_power_of_2, "
-                "sizeof",
-                name);
+    struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
+    hn_text_append_known(&known, name, names, COUNT);
+    fail_at(parser, token->column, "unknown function '%s'%s", name, known.failed ? "" : known.data);
     return HN_OP_COUNT;
 }
 

@@ -89,7 +89,7 @@ class Space(hone.Case):
 
     def test_wrong_assignments_say_what_is_there(self):
         for option, assignment, message in (
-                ("-p", "K=4", "-p: there is no problem value 'K'; nearest is 'M'"),
+                ("-p", "K=4", "-p: there is no problem value 'K'; there are M, N, SCALE, PATTERN"),
                 ("-p", "N=1e3", "-p N: found a number, expected an integer in digits as in the config"),
                 ("-p", "N=big", "-p N: found a word, expected an integer in digits as in the config"),
                 ("-p", "PATTERN=M", "-p PATTERN: 'M' is a name in the config, expected a word"),

@@ -87,7 +87,8 @@ class Usage(hone.Case):
 
     def test_unknown_command(self):
         self.fails(2, "hone: unknown command 'tunee'; nearest is 'tune'", "tunee")
-        self.fails(2, "hone: unknown command 'frobnicate'; `hone --help` lists them", "frobnicate")
+        self.fails(2, "hone: unknown command 'frobnicate'; there are init, capture, tune, run, space, inputs, compile, explain, export, "
+                   "replay, report, cache, device", "frobnicate")
         self.fails(2, "hone: unknown command 'spac'; nearest is 'space'", "help", "spac")
 
     def test_config_is_missing(self):

@@ -46,7 +46,7 @@ static const struct {
      "column 7: found '^' between numbers, the exclusive or of their bits; a power is "
      "'**'"},
     {"ceildiv(A, 2)", "column 1: unknown function 'ceildiv'; nearest is 'ceil_div'"},
-    {"system(A)", "column 1: unknown function 'system'; known are min, max, abs, ceil_div, "
+    {"system(A)", "column 1: unknown function 'system'; there are min, max, abs, ceil_div, "
                   "log2, is_power_of_2, sizeof"},
     {"min(A)", "column 1: min takes 2 or more arguments, found 1"},
     {"abs(A, B)", "column 1: abs takes 1 argument, found 2"},
@@ -139,8 +139,8 @@ TEST(unknown_names_have_a_nearest)
     } cases[] = {
         {"TILE_WITDH > 1", "unknown name 'TILE_WITDH'; nearest is 'TILE_WIDTH'"},
         {"PAD == tile_bb", "unknown name 'tile_bb'; nearest is 'tile_ab'"},
-        {"PAD == Z", "unknown name 'Z'; known are TILE_WIDTH, PAD"},
-        {"PAD == float32", "unknown name 'float32'; known are TILE_WIDTH, PAD"},
+        {"PAD == Z", "unknown name 'Z'; there are TILE_WIDTH, PAD"},
+        {"PAD == float32", "unknown name 'float32'; there are TILE_WIDTH, PAD"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct hn_expression *expression;
@@ -154,7 +154,7 @@ TEST(unknown_names_have_a_nearest)
     struct hn_error err;
     assert_ok(hn_expression_parse("M", &expression, &err));
     assert_int_equal(hn_expression_bind(expression, &(struct hn_scope){0}, &err), HN_ECONFIG);
-    assert_string_equal(err.message, "unknown name 'M'; no names are known here");
+    assert_string_equal(err.message, "unknown name 'M'; there are none");
     struct hn_value value;
     assert_int_equal(hn_expression_evaluate(expression, NULL, &value, &err), HN_EVALUE);
     assert_string_equal(err.message, "'M', column 1: 'M' is not bound");

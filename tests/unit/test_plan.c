@@ -224,7 +224,7 @@ static const char *const no_plans[][3] = {
      "plan: 'address' is not one of wrap, clamp, mirror, border"},
     {"'role': 'input', 'width'", "'role': 'metric', 'width'",
      "plan: 'width' cannot stand here: only input, output, inout and scratch have rows"},
-    {"4 * M + 4 * N", "image_pitch", "unknown name 'image_pitch'; known are LOAD, M, N, TILE"},
+    {"4 * M + 4 * N", "image_pitch", "unknown name 'image_pitch'; there are LOAD, M, N, TILE"},
     {"'name': 'hits'", "'name': 'image_pitch'",
      "expressions know the pitch of argument 'image' as 'image_pitch', which is the name of "
      "something else; rename one"},
@@ -233,7 +233,7 @@ static const char *const no_plans[][3] = {
      "plan: 'l2_window' is not a window over an argument's buffer"},
     {"'argument': 0, 'bytes': '4 * N'", "'argument': 0", "plan: 'bytes' is not an expression"},
     {"'hit': 'normal'", "'hit': 'often'",
-     "unknown name 'often'; known are LOAD, M, N, TILE, image_pitch"},
+     "unknown name 'often'; there are LOAD, M, N, TILE, image_pitch"},
     {"-DT={TILE}", "-DT={TILE", "'{' without its '}' in option '-DT={TILE{N}'"},
     {"'depends': ['LOAD']", "'depends': ['M']", "plan: 'depends' is not a list of parameters"},
     {"'mode': 'max_norm'", "'mode': 'l2'", "plan: 'mode' is not one of max_norm, exact, multiset"},
@@ -241,7 +241,7 @@ static const char *const no_plans[][3] = {
      "plan: 'objective' is not time, energy, energy_delay or a metric"},
     {"'4 * TILE'", "'4 * TIEL'", "unknown name 'TIEL'; nearest is 'TILE'"},
     {"flops / time_us", "rate / time_us",
-     "unknown name 'rate'; known are LOAD, M, N, TILE, image_pitch, time_us, hits, flops"},
+     "unknown name 'rate'; there are LOAD, M, N, TILE, image_pitch, time_us, hits, flops"},
 };
 
 TEST(what_is_no_plan_is_refused)

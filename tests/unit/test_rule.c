@@ -281,7 +281,7 @@ static const struct broken broken[] = {
      "rule: value 'M' is from 1 to nan, expected low and high within 2^53"},
     {"'name': 'N'", "'name': 'L'", "rule: value 'L' stands behind 'M', expected them by name"},
     {"'column']", "4]", "rule: 'words' is not a name"},
-    {"'M * N'", "'M * P'", "rule: feature 'M * P': unknown name 'P'; nearest is 'M'"},
+    {"'M * N'", "'M * P'", "rule: feature 'M * P': unknown name 'P'; there are M, N, ORDER"},
     {"'M * N'", "'M *'",
      "rule: feature 'M *': column 4: found the end of the expression, expected a value"},
     {"'M * N'", "'M / 3'",

@@ -235,7 +235,8 @@ TEST(choice_is_checked)
         {"LOAD=ldg,TILE=32,ONE=7,PAD=4", NULL}, /* not valid, but a choice */
         {"LOAD=ldg,TILE=32,ONE=7", "parameter 'PAD' is missing"},
         {"LOAD=ldg,TILE=32,ONE=7,PAT=0", "unknown parameter 'PAT'; nearest is 'PAD'"},
-        {"LOAD=ldg,TILE=32,ONE=7,PAD=0,WARPS=1", "unknown parameter 'WARPS'"},
+        {"LOAD=ldg,TILE=32,ONE=7,PAD=0,WARPS=1",
+         "unknown parameter 'WARPS'; there are LOAD, TILE, ONE, PAD"},
         {"LOAD=ldg,TILE=32,ONE=7,PAD=2", "'PAD' has no value 2; it has 0, 1, 4"},
         {"LOAD=ldg,TILE=32.0,ONE=7,PAD=0", "'TILE' has no value 32.0; it has 16, 32"},
         {"LOAD=async,TILE=32,ONE=7,PAD=0", "'LOAD' has no value async; it has plain, ldg"},

@@ -50,12 +50,9 @@ static const struct hn_command *find(const struct hn_command *const *commands, c
     }
     if (of[0] != '\0')
         snprintf(place, sizeof place, " of `hone%s`", of);
-    const char *nearest = hn_text_nearest(name, names, count);
-    if (nearest != NULL)
-        hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s; nearest is '%s'", kind, name, place, nearest);
-    else
-        hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s; `hone%s --help` lists them", kind, name, place,
-                of);
+    struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
+    hn_text_append_known(&known, name, names, count);
+    hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s%s", kind, name, place, known.data);
     return NULL;
 }
 

@@ -477,6 +477,8 @@ static void read_argument(struct hn_reader *reader, const struct hn_yaml *node, 
 {
     if (symbol)
         hn_config_check_keys(reader, node, "name type count value from fill file role if");
+    else /* before a key that is missing: it may be misspelt */
+        hn_config_check_mapping(reader, node, &argument_mapping);
     const struct source *source = begin(reader, node);
     argument->role = symbol ? HN_ROLE_SYMBOL : source == NULL ? HN_ROLE_INPUT : source->role;
     if (source != NULL && strcmp(source->key, "fields") == 0)

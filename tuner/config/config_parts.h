@@ -109,6 +109,8 @@ struct hn_config_mapping {
 /* The member of that key; NULL: there is none. */
 const struct hn_field *hn_config_find_field(const struct hn_structure *structure, const char *key);
 /* Refuses other keys, then reads those that are there, in the order of the table, those that only YAML has, and those beside. */
+void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
+                             const struct hn_config_mapping *mapping);
 void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                             const struct hn_config_mapping *mapping, void *owner);
 

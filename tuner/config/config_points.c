@@ -284,16 +284,9 @@ enum hn_status hn_config_space(const struct hn_config *config, size_t problem, b
 static void fail_name(const char *option, const char *name, const char *what, char *const *known,
                       size_t count, struct hn_error *err)
 {
-    const char *nearest = hn_text_nearest(name, (const char *const *)known, count);
     struct hn_text hint HN_ENDED_BY(hn_text_finish) = {0};
-    if (nearest != NULL)
-        hn_text_printf(&hint, "nearest is '%s'", nearest);
-    for (size_t i = 0; i < count && nearest == NULL; i++)
-        hn_text_printf(&hint, "%s%s", i == 0 ? "there are " : ", ", known[i]);
-    if (count == 0)
-        hn_fail(err, HN_EUSAGE, "%s: the config has no %ss", option, what);
-    else
-        hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'; %s", option, what, name, hint.data);
+    hn_text_append_known(&hint, name, (const char *const *)known, count);
+    hn_fail(err, HN_EUSAGE, "%s: there is no %s '%s'%s", option, what, name, hint.data);
 }
 
 static void drop_repeats(struct hn_config *config)

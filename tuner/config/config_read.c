@@ -56,29 +56,14 @@ static void fail_found(struct hn_reader *reader, const struct hn_yaml *node, con
                        dots_behind(node->text), expected);
 }
 
-/* "a, b, c". The caller frees it. */
-static char *join(const char *const *names, size_t count)
-{
-    struct hn_text list = {0};
-    hn_text_append(&list, "");
-    for (size_t i = 0; i < count; i++)
-        hn_text_printf(&list, "%s%s", i == 0 ? "" : ", ", names[i]);
-    return hn_needed(hn_text_take(&list));
-}
-
 void hn_config_expect_known(struct hn_reader *reader, const struct hn_yaml *node, const char *what,
                             const char *found, const char *const *known, size_t count)
 {
     if (hn_failed(reader->err) || hn_text_is_among(found, known, count))
         return;
-    const char *nearest = hn_text_nearest(found, known, count);
-    char *list HN_FREED = join(known, count);
-    if (nearest != NULL)
-        hn_config_fail(reader, node, "unknown %s '%.*s'; nearest is '%s'", what, SHOWN, found,
-                       nearest);
-    else
-        hn_config_fail(reader, node, "unknown %s '%.*s'; there %s %s", what, SHOWN, found,
-                       count == 1 ? "is only" : "are", count == 0 ? "none" : list);
+    struct hn_text text HN_ENDED_BY(hn_text_finish) = {0};
+    hn_text_append_known(&text, found, known, count);
+    hn_config_fail(reader, node, "unknown %s '%.*s'%s", what, SHOWN, found, text.data);
 }
 
 void hn_config_take(struct hn_reader *reader, const struct hn_yaml *node, const char *text,
@@ -218,9 +203,10 @@ int hn_config_read_choice(struct hn_reader *reader, const struct hn_yaml *node,
         node->kind == HN_YAML_SCALAR ? hn_text_place(node->text, choices, count) : count;
     if (choice < count)
         return (int)choice;
-    char expected[1024], *list HN_FREED = join(choices, count);
-    snprintf(expected, sizeof expected, "one of %s", list);
-    fail_found(reader, node, expected);
+    struct hn_text expected HN_ENDED_BY(hn_text_finish) = {0};
+    for (size_t i = 0; i < count; i++)
+        hn_text_printf(&expected, "%s%s", i == 0 ? "one of " : ", ", choices[i]);
+    fail_found(reader, node, expected.data);
     return 0;
 }
 
@@ -321,8 +307,8 @@ const struct hn_field *hn_config_find_field(const struct hn_structure *structure
     return NULL;
 }
 
-static void check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
-                          const struct hn_config_mapping *mapping)
+void hn_config_check_mapping(struct hn_reader *reader, const struct hn_yaml *node,
+                             const struct hn_config_mapping *mapping)
 {
     const char *keys[KEYS_MOST];
     size_t count = 0;
@@ -436,7 +422,7 @@ static void read_members(struct hn_reader *reader, const struct hn_yaml *node,
 void hn_config_read_mapping(struct hn_reader *reader, const struct hn_yaml *node,
                             const struct hn_config_mapping *mapping, void *owner)
 {
-    check_mapping(reader, node, mapping);
+    hn_config_check_mapping(reader, node, mapping);
     read_members(reader, node, mapping, owner);
     for (const struct hn_config_mapping *beside = mapping->beside; beside != NULL;
          beside = beside->beside) {

@@ -81,9 +81,14 @@ static void fail_parser(struct loader *loader)
     else if (parser->context == NULL)
         fail_at(loader, mark->line + 1, mark->column + 1, "%s", parser->problem);
     else
-        fail_at(loader, mark->line + 1, mark->column + 1, "%s (%s from line %zu, column %zu)",
+        fail_at(loader, mark->line + 1, mark->column + 1, "%s (%s from line %zu, column %zu)%s",
                 parser->problem, parser->context, parser->context_mark.line + 1,
-                parser->context_mark.column + 1);
+                parser->context_mark.column + 1,
+                strstr(parser->problem, "',' or") != NULL
+                    ? "; a bracket is left open, or a text with brackets or commas is not quoted"
+                : strstr(parser->problem, "expected key") != NULL
+                    ? "; keys of one mapping begin in one column"
+                    : "");
 }
 
 /* False once something has failed: then there is no event to be deleted. */

@@ -628,11 +628,9 @@ static enum hn_status fail_unknown(const struct hn_space *space, const struct hn
     for (size_t i = 0; i < point->count; i++) {
         if (hn_text_is_among(point->names[i], names, space->parameter_count))
             continue;
-        const char *nearest = hn_text_nearest(point->names[i], names, space->parameter_count);
-        hn_fail(err, HN_ECONFIG, "unknown parameter '%s'%s%s%s", point->names[i],
-                nearest == NULL ? "" : "; nearest is '", nearest == NULL ? "" : nearest,
-                nearest == NULL ? "" : "'");
-        break;
+        struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
+        hn_text_append_known(&known, point->names[i], names, space->parameter_count);
+        return hn_fail(err, HN_ECONFIG, "unknown parameter '%s'%s", point->names[i], known.data);
     }
     return HN_ECONFIG;
 }
