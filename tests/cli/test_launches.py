@@ -267,6 +267,9 @@ class Launches(double.Case):
         self.assertNotIn("sum_partial<<<", header)
         self.assertIn("done: 1 elements of uint32_t (counter: zero before every call)", header)
         self.hone("compile", self.config, "-s", "FINISH=last_block")
+        self.hone("tune", "composite.yaml", "-s", "FINISH=two_pass", "--cache", "two.db")
+        self.assertIn("hone: cubin for sm_90, entry sum_blocks sum_partial\n",
+                      self.hone("export", "sum", "--cache", "two.db", "--format", "cubin", "-o", "sum.cubin").stderr)
 
     def test_rows_and_textures(self):
         found = self.outcomes("field.yaml", "-s", "FAULT=0,PAD=0")

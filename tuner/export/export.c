@@ -775,6 +775,8 @@ static enum hn_status write_cubin(const struct hn_export *export, struct hn_text
                            &cubin, &size, &entry, err) != HN_OK)
         return err->status;
     hn_text_append_bytes(text, cubin, size);
+    for (char *end = entry; (end = strchr(end, '\n')) != NULL;)
+        *end = ' ';
     fprintf(stderr, "hone: cubin for sm_%d, entry %s\n", tuned->identity.device.capability, entry);
     return HN_OK;
 }
