@@ -110,6 +110,11 @@ class Templates(hone.Case):
         self.assertIn("""expected a "," or ">"; 'BLOCK' is a parameter of a C++ template, and a macro, too: an entry with """
                       """arguments, as "saxpy<T, BLOCK>", gives it its values\n""", result.stdout)
         source.write_text(kept)
+        config.write_text(frozen.replace("{name: x,", "{name: BLOCK,"))
+        self.spoil(source, "*x,", "*BLOCK,")
+        result = self.hone("compile", "--arch", "sm_90", config, expect=3)
+        self.assertIn("; 'BLOCK' is a macro: the kernel's argument needs another name\n", result.stdout)
+        source.write_text(kept)
         config.write_text(re.sub("^freeze:.*\n", "", frozen, flags=re.M))
         self.spoil(source, "{", "{ static_assert(SIZE > 0);")
         result = self.hone("compile", "--arch", "sm_90", config, expect=3)

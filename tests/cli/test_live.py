@@ -286,6 +286,12 @@ class Failures(double.Case):
         self.assertIn("hone: the reference does not compile: ", result.stderr)
         self.assertEqual(result.stderr.count("error:"), 1, result.stderr)
 
+    def test_reference_does_not_know_a_parameter(self):
+        self.spoil(self.folder / "scale_reference.cu", "blockDim.x", "BLOCK")
+        for command in ("tune", "run"):
+            self.assertTrue(self.hone(command, self.config, expect=1).stderr.endswith(
+                "identifier \"BLOCK\" is undefined; 'BLOCK' is a parameter: `depends: [BLOCK]` makes it a macro there\n"))
+
     def test_buffers_larger_than_memory(self):
         for command in ("tune", "run"):
             result = self.hone(command, self.config, expect=1, HONE_DOUBLE_MEMORY="600000")

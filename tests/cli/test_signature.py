@@ -116,10 +116,13 @@ class Signature(double.Case):
                       self.compile_failure(config))
 
     def refused(self, message):
-        """By all that reads the kernel, before anything is compiled."""
-        for command in ("space", "compile", "tune", "run"):
-            result = self.hone(command, self.config, expect=2)
-            self.assertEqual((result.stdout, result.stderr), ("", f"hone: {self.config}: {message}\n"))
+        """By all that reads the kernel: as an error of the config, where the default point has to run."""
+        self.assertEqual(self.compile_failure(self.config), message)
+        self.assertIn(f"invalid_launch: {message}\n", self.hone("run", self.config, expect=3).stdout)
+        self.spoil(self.config, "\nreference: ", "\n# reference: ")
+        for command in ("space", "tune", "run"):
+            result = self.hone(command, self.config, "--quiet", expect=2)
+            self.assertEqual(result.stderr, f"hone: {self.config}: {message} (at the default point)\n")
 
     def test_an_output_that_can_not_be_written(self):
         self.change("float *y, float a, int n)", "const float *y, float a, int n)", "scale.cu")
@@ -128,8 +131,8 @@ class Signature(double.Case):
                      "write to")
 
     def test_another_kind_of_number_of_the_same_size(self):
-        self.change("{name: n, type: int32, value: n}", "{name: n, type: float32, value: n}")
-        self.refused("argument 'n' is float32; parameter 4 of kernel 'scale' is 'int', which is another kind of number")
+        self.change("float a, int n)", "float a, float n)", "scale.cu")
+        self.refused("argument 'n' is int32; parameter 4 of kernel 'scale' is 'float', which is another kind of number")
 
     def test_elements_of_another_size(self):
         self.change("const float *x, float *y", "const double *x, float *y", "scale.cu")
@@ -138,8 +141,10 @@ class Signature(double.Case):
 
     def test_the_reference_has_elements_of_another_size(self):
         self.change("const float *x", "const double *x", "scale_reference.cu")
-        self.refused("argument 'x' is float32; parameter 1 of the reference's kernel 'scale_reference' is 'const double *', "
-                     "whose elements have another size")
+        for command in ("space", "compile", "tune", "run"):
+            result = self.hone(command, self.config, expect=2)
+            self.assertEqual((result.stdout, result.stderr), ("", "hone: argument 'x' is float32; parameter 1 of the reference's kernel "
+                             "'scale_reference' is 'const double *', whose elements have another size\n"))
 
     def test_a_missing_argument_is_told_by_space(self):
         self.change("  - {name: n, type: int32, value: n}\n", "")

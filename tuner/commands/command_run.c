@@ -41,12 +41,14 @@ struct result {
 
 /* Compiles something that every variant needs; name goes into the message where it does not
  * compile. */
-static void compile_needed(const struct once *once, const struct hn_source *source,
+static void compile_needed(const struct result *result, const struct hn_source *source,
                            const char *name, struct hn_image *image, struct hn_error *err)
 {
-    if (hn_compile(&once->nvrtc, source, once->architecture, image, err) == HN_OK &&
-        image->outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "the %s not compile: %s", name, image->message);
+    if (hn_compile(&result->once->nvrtc, source, result->once->architecture, image, err) != HN_OK ||
+        image->outcome == HN_OUTCOME_OK)
+        return;
+    hn_task_advise(&result->task, image);
+    hn_fail(err, HN_ERUN, "the %s not compile: %s", name, image->message);
 }
 
 static void set_reference(struct result *result, struct hn_error *err)
@@ -59,7 +61,9 @@ static void set_reference(struct result *result, struct hn_error *err)
         hn_plan_depends(task->plan, &result->record.point, &depends, err) != HN_OK)
         return;
     if (hn_task_reference_source(task, &depends, &source, err) == HN_OK)
-        compile_needed(result->once, &source, "reference does", &image, err);
+        compile_needed(result, &source, "reference does", &image, err);
+    if (!hn_failed(err) && task->plan->reference.kind == HN_REFERENCE_SELF)
+        hn_task_check_default(task, &depends, &image, err);
     if (!hn_failed(err)) {
         hn_turn_await(result->once->lock);
         hn_bench_set_reference(result->bench, &depends, &image, err);
@@ -365,7 +369,7 @@ static void run_problem(struct once *once, size_t problem, struct hn_error *err)
         return;
     options.watch = hn_health_watch_create(once->device.uuid);
     const struct hn_source program = hn_support_program(task->plan, &asked);
-    compile_needed(once, &program, "support kernels do", &support, err);
+    compile_needed(&result, &program, "support kernels do", &support, err);
     if (!hn_failed(err)) {
         hn_turn_await(once->lock);
         hn_bench_create(&once->driver, &once->device, &support, task->plan, task->problem, &options,

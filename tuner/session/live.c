@@ -116,8 +116,10 @@ static bool take_own(struct hn_live *live, enum own_job job, struct hn_image *im
 static void take_needed(struct hn_live *live, enum own_job job, const char *what,
                         struct hn_image *image, struct hn_error *err)
 {
-    if (take_own(live, job, image, err) && image->outcome != HN_OUTCOME_OK)
-        hn_fail(err, HN_ERUN, "%s: %s", what, image->message);
+    if (!take_own(live, job, image, err) || image->outcome == HN_OUTCOME_OK)
+        return;
+    hn_task_advise(live->base.task, image);
+    hn_fail(err, HN_ERUN, "%s: %s", what, image->message);
 }
 
 static void start_reference(struct hn_live *live, const struct hn_bindings *depends,

@@ -54,29 +54,29 @@ static const char *find_mismatch(const struct hn_argument *argument,
 }
 
 /* Types that are not spelled out in the source are not judged. */
-static void check_types(const struct hn_task *task, const struct hn_template *source,
+static void check_types(const struct hn_plan *plan, const struct hn_template *source,
                         const struct hn_step *steps, size_t count, struct hn_error *err)
 {
-    for (size_t s = 0; s < count && !hn_failed(err); s++) {
-        const struct hn_step *step = &steps[s];
+    const char *of = steps == &plan->reference.step ? "the reference's " : "";
+    HN_EACH_OF(step, steps, count) {
         const char *entry = step->entry == NULL ? "" : step->entry;
         const char *end = entry + strcspn(entry, "<"), *name = end;
         struct hn_declared declared;
         while (name > entry && name[-1] != ':')
             name--;
-        if (!hn_declared_find(source->files->text, name, (size_t)(end - name), &declared) ||
+        if (hn_failed(err) ||
+            !hn_declared_find(source->files->text, name, (size_t)(end - name), &declared) ||
             declared.count != step->argument_count)
             continue;
         for (size_t i = 0; i < declared.count && !hn_failed(err); i++) {
-            const struct hn_argument *argument = &task->plan->arguments[step->arguments[i]];
+            const struct hn_argument *argument = &plan->arguments[step->arguments[i]];
             const struct hn_declared_parameter *parameter = &declared.parameters[i];
             const char *why = find_mismatch(argument, parameter, count == 1);
             if (why != NULL)
                 hn_fail(err, HN_ECONFIG,
-                        "%s: argument '%s' is %s%s; parameter %zu of %s'%.*s' is '%s', %s",
-                        task->config->path, argument->name, hn_element_name(argument->element),
-                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1,
-                        source == &task->reference ? "the reference's kernel " : "kernel ",
+                        "argument '%s' is %s%s; parameter %zu of %skernel '%.*s' is '%s', %s",
+                        argument->name, hn_element_name(argument->element),
+                        hn_argument_is_compared(argument) ? ", an output" : "", i + 1, of,
                         (int)(end - name), name, parameter->spelled, why);
         }
     }
@@ -97,10 +97,8 @@ enum hn_status hn_task_make(const struct hn_config *config, size_t problem, enum
         hn_config_check_data(config, problem, err);
     hn_config_load_templates(config, task->plan, task->problem, &task->template, &task->reference,
                              purpose != HN_TASK_COMPILES ? &task->version : NULL, err);
-    if (!hn_failed(err))
-        check_types(task, &task->template, task->plan->steps, task->plan->step_count, err);
-    if (!hn_failed(err) && task->reference.files != NULL)
-        check_types(task, &task->reference, &task->plan->reference.step, 1, err);
+    check_types(task->plan, &task->reference, &task->plan->reference.step,
+                task->reference.files != NULL, err);
     if (!hn_failed(err) &&
         hn_config_space(config, problem, purpose == HN_TASK_SEARCHES, &task->space, err) == HN_OK)
         hn_config_default_point(config, task->space, &task->start);
@@ -163,10 +161,9 @@ enum hn_status hn_task_source(const struct hn_task *task, const struct hn_bindin
 enum hn_status hn_task_reference_source(const struct hn_task *task, const struct hn_bindings *point,
                                         struct hn_source *source, struct hn_error *err)
 {
-    if (task->reference.files == NULL)
-        return hn_task_source(task, point, source, err);
-    return hn_source_make_reference(task->plan, &task->reference, task->problem, point, source,
-                                    err);
+    const bool own = task->reference.files == NULL;
+    return hn_source_make_reference(task->plan, own ? &task->template : &task->reference,
+                                    task->problem, point, source, err);
 }
 
 /* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
@@ -236,6 +233,7 @@ static void check_arguments(const struct hn_task *task, const struct hn_launch *
     struct hn_value *values HN_FREED = NULL;
     if (hn_plan_values(task->plan, task->problem, point, &values, err) == HN_OK)
         hn_signature_check(task->plan, values, launch, image, err);
+    check_types(task->plan, &task->template, task->plan->steps, task->plan->step_count, err);
 }
 
 /* Points may differ in nothing but which of the steps they launch. */
@@ -349,48 +347,58 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         memcpy(key, hn_hash_string(whole).hex, 33);
 }
 
-/* What the config can do about a name that the source takes for a macro, or declares itself. */
-static void advise(const struct hn_task *task, struct hn_image *image)
+void hn_task_advise(const struct hn_task *task, struct hn_image *image)
 {
     const struct hn_plan *plan = task->plan;
+    const char *const *freeze = (const char *const *)plan->freeze;
+    const char *const *parameters = (const char *const *)plan->parameters;
     const char *message = image->message != NULL ? image->message : "";
+    const char *begin = strstr(message, "identifier \""), *end = strstr(message, "\" is undefined");
     const bool declares = strstr(message, "error: expected a") != NULL;
-    struct hn_text text = {0};
-    char undefined[HN_WORD_MOST + 64];
-    for (size_t i = 0; i < plan->problem_count && text.length == 0; i++) {
-        const char *name = plan->problem[i];
-        snprintf(undefined, sizeof undefined, "identifier \"%s\" is undefined", name);
-        if (strstr(message, undefined) != NULL &&
-            !hn_text_is_among(name, (const char *const *)plan->freeze, plan->freeze_count))
-            hn_text_printf(&text,
-                           "%s; '%s' is a value of the problem: `freeze: [%s]` makes it a macro",
-                           message, name, name);
+    const char *source = task->template.files->text;
+    char lacks[HN_WORD_MOST + 1] = "";
+    struct hn_text text = {0}, templates HN_ENDED_BY(hn_text_finish) = {0};
+    hn_text_append(&text, message);
+    const size_t said = text.length;
+    if (begin != NULL && end > begin)
+        snprintf(lacks, sizeof lacks, "%.*s", (int)(end - begin - 12), begin + 12);
+    if (hn_text_is_among(lacks, (const char *const *)plan->problem, plan->problem_count) &&
+        !hn_text_is_among(lacks, freeze, plan->freeze_count))
+        hn_text_printf(&text, "; '%s' is a value of the problem: `freeze: [%s]` makes it a macro",
+                       lacks, lacks);
+    else if (plan->reference.kind == HN_REFERENCE_TEMPLATE &&
+             hn_text_is_among(lacks, parameters, plan->parameter_count))
+        hn_text_printf(&text, "; '%s' is a parameter: `depends: [%s]` makes it a macro there",
+                       lacks, lacks);
+    for (size_t i = 0; i < plan->argument_count && declares && text.length == said; i++) {
+        const char *name = plan->arguments[i].name;
+        if (hn_text_is_among(name, freeze, plan->freeze_count) ||
+            hn_text_is_among(name, parameters, plan->parameter_count))
+            hn_text_printf(&text, "; '%s' is a macro: the kernel's argument needs another name",
+                           name);
     }
-    for (size_t i = 0; i < plan->parameter_count && declares && text.length == 0; i++) {
-        const char *name = plan->parameters[i], *source = task->template.files->text, *at = source;
+    for (size_t i = 0; i < plan->step_count; i++)
+        if (plan->steps[i].entry != NULL)
+            hn_kernel_templates_append(source, plan->steps[i].entry, &templates);
+    for (size_t i = 0; i < plan->parameter_count && declares && text.length == said; i++) {
+        const char *name = plan->parameters[i], *at = source;
         struct hn_code_text value;
-        struct hn_text templates HN_ENDED_BY(hn_text_finish) = {0};
         bool overrides = false;
-        for (size_t n = 0; n < plan->step_count; n++)
-            if (plan->steps[n].entry != NULL)
-                hn_kernel_templates_append(source, plan->steps[n].entry, &templates);
         for (size_t n = 0; n < plan->override_count; n++)
             overrides = overrides || strcmp(plan->overrides[n].name, name) == 0;
         if (!overrides && hn_code_next_value(&at, name, false, &value))
             hn_text_printf(&text,
-                           "%s; the source declares '%s', which is a macro, too: `override: {%s: "
+                           "; the source declares '%s', which is a macro, too: `override: {%s: "
                            "constexpr}` gives it its values",
-                           message, name, name);
+                           name, name);
         else if (templates.length > 0 && hn_template_parameter_is_declared(source, name))
             hn_text_printf(&text,
-                           "%s; '%s' is a parameter of a C++ template, and a macro, too: an entry "
+                           "; '%s' is a parameter of a C++ template, and a macro, too: an entry "
                            "with arguments, as %s, gives it its values",
-                           message, name, templates.data);
+                           name, templates.data);
     }
-    if (text.length > 0) {
-        free(image->message);
-        image->message = hn_needed(hn_text_take(&text));
-    }
+    free(image->message);
+    image->message = hn_needed(hn_text_take(&text));
 }
 
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
@@ -402,12 +410,10 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     hn_error_init(err);
     key[0] = '\0';
     if (image->outcome != HN_OUTCOME_OK) {
-        advise(task, image);
+        hn_task_advise(task, image);
         return HN_OK;
     }
-    if (hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err) ==
-        HN_OK)
-        hn_error_init(err);
+    hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err);
     if (record.outcome != HN_OUTCOME_OK)
         refuse(image, record.outcome, record.message != NULL ? record.message : "no message");
     if (launch.step_count == 0)
@@ -436,7 +442,6 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
         return HN_OK;
     if (status != HN_OK)
         return hn_fail(err, status, "%s", reason.message);
-    hn_error_init(&reason);
     check_arguments(task, &launch, point, image, &reason);
     return hn_failed(&reason) ? hn_fail(err, reason.status, "%s: %s (at the default point)",
                                         task->config->path, reason.message)
