@@ -31,6 +31,9 @@ PROBLEMS = {
                   (8, 520, 8192, "t", "__nv_bfloat16", "float", plain), (2100, 24, 520, "t", "half", "half", plain),
                   (517, 776, 1040, "t", "__nv_fp8_e4m3", "__nv_bfloat16", plain),
                   (70, 520, 4112, "t", "__nv_fp8_e4m3", "float", "ALPHA=0.25 BETA=1.0 BIAS=columns"),
+                  # Short lines.
+                  (700, 520, 24, "t", "__nv_bfloat16", "float", "ALPHA=0.5 BETA=1.0 BIAS=columns"),
+                  (300, 136, 32, "t", "__nv_fp8_e4m3", "__nv_bfloat16", plain),
                   # Lines are copied: of both, of A, of B.
                   (511, 1023, 2047, "t", "__nv_bfloat16", "__nv_bfloat16", plain),
                   (131, 264, 777, "n", "half", "float", "ALPHA=0.5 BETA=-1.0 BIAS=columns"),
