@@ -111,25 +111,38 @@ static double time_side(struct bench *bench, struct side *side, int warm)
     return milliseconds * 1000.0;
 }
 
-/* Of the algorithms that the vendor has for a problem the fastest, the best of five runs each. */
+/* What the last side launched last agrees with all others. */
+static int is_right(struct sides *sides)
+{
+    for (size_t i = 0; i + 1 < sides->count; i++)
+        if (!sides_agree(sides, &sides->items[i]))
+            return 0;
+    return 1;
+}
+
+/* Of the algorithms that the vendor has for a problem the fastest of those whose results are right,
+ * the best of five runs each. */
 static int choose_way(struct bench *bench, int warm)
 {
     enum { RUNS = 5 };
     struct peer *peer = &bench->sides.peer;
     double best = INFINITY;
-    int fastest = peer->way;
-    for (peer->way = 0; peer->way < peer->ways; peer->way++)
+    int fastest = 0;
+    for (peer->way = 0; peer->way < (peer->ways > 0 ? peer->ways : 1); peer->way++) {
+        double least = INFINITY;
         for (int run = 0; run < RUNS; run++) {
             double us = time_side(bench, &bench->sides.items[bench->sides.count - 1], warm);
             if (us < 0)
                 return 0;
-            if (us < best) {
-                best = us;
-                fastest = peer->way;
-            }
+            least = fmin(least, us);
         }
+        if (least < best && is_right(&bench->sides)) {
+            best = least;
+            fastest = peer->way;
+        }
+    }
     peer->way = fastest;
-    return 1;
+    return isfinite(best);
 }
 
 static int finish_race(struct bench *bench, struct side *side)
@@ -224,11 +237,10 @@ static int run_problem(struct bench *bench, const json_t *problem, json_t *line)
 {
     static struct times cold, warm;
     struct sides *sides = &bench->sides;
-    double error;
     if (!sides_set(sides, problem))
         return 0;
     for (size_t i = 0; i + 1 < sides->count; i++)
-        if (!finish_race(bench, &sides->items[i]) || !sides_agree(sides, &sides->items[i], &error))
+        if (!finish_race(bench, &sides->items[i]))
             return 0;
     if (!measure(bench, 0, &cold) || !measure(bench, 1, &warm))
         return 0;

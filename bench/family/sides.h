@@ -53,8 +53,8 @@ int sides_check(struct sides *sides, CUresult result, const char *what);
 int sides_set(struct sides *sides, const json_t *problem);
 /* 0: it is queued on the NULL stream. */
 int side_launch(struct sides *sides, struct side *side);
-/* Whether what a side has computed is what the last one has, as far as some thousands of elements tell; *error is their
- * relative difference in the root of the mean of squares. */
-int sides_agree(struct sides *sides, const struct side *side, double *error);
+/* Whether what a side has computed is what the last one has, as far as some thousands of elements tell, by their relative
+ * difference in the root of the mean of squares; else sides->failure says it. */
+int sides_agree(struct sides *sides, const struct side *side);
 
 #endif
