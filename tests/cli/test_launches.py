@@ -96,7 +96,7 @@ class Launches(double.Case):
                                  "ALLOWED=3,FAULT=3", "ALLOWED=100000,FAULT=3"})
         self.config.write_text(self.config.read_text().replace("partial: true, ", ""))
         result = self.hone("tune", self.config, "--quiet", expect=1)
-        self.assertIn("the reference failed: wrong_result: in a second run y[0] is never written; expected ", result.stderr)
+        self.assertIn("the reference failed: wrong_result: y[0] is never written; expected ", result.stderr)
         self.assertIn("where it leaves elements unwritten on purpose: compare: {partial: true}", result.stderr)
 
     def test_a_problem_that_cannot_be_tuned(self):
@@ -165,7 +165,7 @@ class Launches(double.Case):
         for partial, more in (("", "; where it leaves elements unwritten on purpose: compare: {partial: true}"), ("partial: true, ", "")):
             self.spoil(self.config, "compare: {", "compare: {" + partial)
             said = self.hone("tune", self.config, "--quiet", expect=1).stderr
-            self.assertIn("hone: the default point, which is the reference, failed: wrong_result: in a second run y[0] is ", said)
+            self.assertIn("hone: the default point, which is the reference, failed: wrong_result: y[0] is ", said)
             self.assertTrue(said.endswith(advice + more + "\n"), said)
 
     def test_runs_that_differ(self):
@@ -187,6 +187,9 @@ class Launches(double.Case):
         self.config.write_text(text.replace("FAULT: [0]", "FAULT: [0, 9]").replace("FAULT: 0}", "FAULT: 9}"))
         self.assertRegex(self.hone("tune", self.config, "--quiet", expect=1).stderr,
                          r"^hone: the GPU worker died twice while it was set up \('reference'\): killed by signal")
+        self.config.write_text(text.replace("FAULT: [0]", "FAULT: [0, 5]").replace("FAULT: 0}", "FAULT: 5}"))
+        self.assertRegex(self.hone("tune", self.config, "--quiet", expect=1).stderr,
+                         "^hone: the default point, which is the reference, failed: out_of_bounds: wrote at byte ")
 
     def test_a_default_point_that_nobody_agrees_with(self):
         text = self.config.read_text()
