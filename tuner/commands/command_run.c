@@ -47,7 +47,7 @@ static void compile_needed(const struct result *result, const struct hn_source *
     if (hn_compile(&result->once->nvrtc, source, result->once->architecture, image, err) != HN_OK ||
         image->outcome == HN_OUTCOME_OK)
         return;
-    hn_task_advise(&result->task, image);
+    hn_task_advise(&result->task, true, image);
     hn_fail(err, HN_ERUN, "the %s not compile: %s", name, image->message);
 }
 

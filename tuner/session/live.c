@@ -118,7 +118,7 @@ static void take_needed(struct hn_live *live, enum own_job job, const char *what
 {
     if (!take_own(live, job, image, err) || image->outcome == HN_OUTCOME_OK)
         return;
-    hn_task_advise(live->base.task, image);
+    hn_task_advise(live->base.task, true, image);
     hn_fail(err, HN_ERUN, "%s: %s", what, image->message);
 }
 

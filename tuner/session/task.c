@@ -347,7 +347,7 @@ static void make_key(const struct hn_task *task, const struct hn_launch *launch,
         memcpy(key, hn_hash_string(whole).hex, 33);
 }
 
-void hn_task_advise(const struct hn_task *task, struct hn_image *image)
+void hn_task_advise(const struct hn_task *task, bool of_reference, struct hn_image *image)
 {
     const struct hn_plan *plan = task->plan;
     const char *const *freeze = (const char *const *)plan->freeze;
@@ -366,7 +366,7 @@ void hn_task_advise(const struct hn_task *task, struct hn_image *image)
         !hn_text_is_among(lacks, freeze, plan->freeze_count))
         hn_text_printf(&text, "; '%s' is a value of the problem: `freeze: [%s]` makes it a macro",
                        lacks, lacks);
-    else if (plan->reference.kind == HN_REFERENCE_TEMPLATE &&
+    else if (of_reference && plan->reference.kind == HN_REFERENCE_TEMPLATE &&
              hn_text_is_among(lacks, parameters, plan->parameter_count))
         hn_text_printf(&text, "; '%s' is a parameter: `depends: [%s]` makes it a macro there",
                        lacks, lacks);
@@ -410,7 +410,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
     hn_error_init(err);
     key[0] = '\0';
     if (image->outcome != HN_OUTCOME_OK) {
-        hn_task_advise(task, image);
+        hn_task_advise(task, false, image);
         return HN_OK;
     }
     hn_launch_make_checked(task->plan, device, task->problem, point, &launch, &record, err);

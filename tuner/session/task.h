@@ -60,7 +60,7 @@ enum hn_status hn_task_complete_image(const struct hn_task *task, const struct h
                                       const struct hn_bindings *point, struct hn_image *image, char key[33],
                                       struct hn_error *err);
 /* The advice alone: what the config can do about a name that the source takes for a macro, or declares itself. */
-void hn_task_advise(const struct hn_task *task, struct hn_image *image);
+void hn_task_advise(const struct hn_task *task, bool of_reference, struct hn_image *image);
 
 /* Whether the kernels of the default point take the plan's arguments: where not, hardly any point's do, and the config is
  * to be mended (HN_ECONFIG) before anything is measured. */
