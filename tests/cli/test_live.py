@@ -329,6 +329,8 @@ class Failures(double.Case):
         """The run does not begin."""
         result = self.hone("tune", self.config, "--quiet", "--events", "/dev/full", expect=1)
         self.assertEqual(result.stderr, "hone: the events (--events) cannot be written: No space left on device\n")
+        result = self.hone("tune", self.config, "--events", "/nowhere/events", expect=1)
+        self.assertEqual(result.stderr, "hone: '/nowhere/events' cannot be written: No such file or directory\n")
         self.assertEqual(self.sql("SELECT count(*) FROM record"), [(0,)])
 
     def test_events_can_not_be_written_any_more(self):

@@ -201,7 +201,7 @@ static void write_source(struct compile *compile, uint64_t i, struct hn_error *e
              compile->task.plan->kernel, (unsigned long long)compile->good++);
     json_auto_t *request = hn_message_of_source(&source, compile->architecture, err);
     if (request != NULL && json_dump_file(request, path, JSON_INDENT(1)) != 0)
-        hn_fail(err, HN_ERUN, "%s cannot be written: %s", path, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", path, strerror(errno));
 }
 
 static void compile_problem(struct compile *compile, size_t problem, struct hn_error *err)

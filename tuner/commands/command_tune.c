@@ -569,7 +569,7 @@ static void run(struct hn_given *given, struct hn_error *err)
     hn_spare_inputs(given->options, "--events", events,
                     given->config == NULL ? NULL : given->config->plan, err);
     if (!hn_failed(err) && events != NULL && (tune.search.events = fopen(events, "we")) == NULL)
-        hn_fail(err, HN_ERUN, "%s cannot be written: %s", events, strerror(errno));
+        hn_fail(err, HN_ERUN, "'%s' cannot be written: %s", events, strerror(errno));
     if (!hn_failed(err))
         tune_opened(&tune, err);
     if (tune.search.events != NULL)
