@@ -178,6 +178,12 @@ class OfArguments(double.Case):
         if shutil.which("cc"):
             subprocess.run(["cc", "-Werror", "-Wall", "-c", "main.c"], cwd=self.folder, check=True)
 
+    def test_integers_that_are_never_written(self):
+        """Their poison is a number like any other."""
+        self.spoil(self.config, "FAULT: [0]", "FAULT: [0, 10]")
+        result = self.hone("tune", self.config, "-p", "T=int", "-s", "BLOCK=128,ITEMS=4,FAULT=10", expect=3)
+        self.assertIn("; 1 of 24576 elements differs, 1 of them never written", result.stdout)
+
     def test_recordings_take_the_plan_of_their_type(self):
         self.tune(*self.space)
         for T in ("float", "int"):

@@ -41,18 +41,17 @@ static const struct hn_command *find(const struct hn_command *const *commands, c
 {
     const char *names[LISTED_MOST];
     const char *kind = of[0] == '\0' ? "command" : "part";
-    char place[32] = "";
     size_t count = 0;
     for (; commands[count] != NULL && count < LISTED_MOST; count++) {
         names[count] = word_of(commands[count]);
         if (strcmp(names[count], name) == 0)
             return commands[count];
     }
-    if (of[0] != '\0')
-        snprintf(place, sizeof place, " of `hone%s`", of);
     struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
+    if (of[0] != '\0')
+        hn_text_printf(&known, " of `hone%s`", of);
     hn_text_append_known(&known, name, names, count);
-    hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s%s", kind, name, place, known.data);
+    hn_fail(err, HN_EUSAGE, "unknown %s '%s'%s", kind, name, known.data);
     return NULL;
 }
 

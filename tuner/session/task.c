@@ -437,13 +437,10 @@ enum hn_status hn_task_check_default(const struct hn_task *task, const struct hn
 {
     struct hn_launch launch HN_ENDED_BY(hn_launch_finish) = {0};
     struct hn_error reason;
-    enum hn_status status = hn_launch_make(task->plan, task->problem, point, &launch, &reason);
-    if (status == HN_EVALUE)
+    if (hn_launch_make(task->plan, task->problem, point, &launch, &reason) == HN_OK)
+        check_arguments(task, &launch, point, image, &reason);
+    if (!hn_failed(&reason) || reason.status == HN_EVALUE)
         return HN_OK;
-    if (status != HN_OK)
-        return hn_fail(err, status, "%s", reason.message);
-    check_arguments(task, &launch, point, image, &reason);
-    return hn_failed(&reason) ? hn_fail(err, reason.status, "%s: %s (at the default point)",
-                                        task->config->path, reason.message)
-                              : HN_OK;
+    return hn_fail(err, reason.status, "%s: %s (at the default point)", task->config->path,
+                   reason.message);
 }

@@ -55,11 +55,10 @@ enum hn_status hn_task_reference_source(const struct hn_task *task, const struct
 /* Fills in theoretical occupancy, dynamic shared memory and the hash of code, launch, arguments and what the reference
  * depends on, which is equal for points that do the same. A launch that the device cannot hold, or whose arguments are not
  * those that the kernels declare, makes the image's outcome invalid_launch. What did not compile gets
- * advice where the config can help. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
+ * advice where the config can help, which hn_task_advise gives alone. HN_EVALUE, HN_ECONFIG as hn_launch_make. */
 enum hn_status hn_task_complete_image(const struct hn_task *task, const struct hn_device *device,
                                       const struct hn_bindings *point, struct hn_image *image, char key[33],
                                       struct hn_error *err);
-/* The advice alone: what the config can do about a name that the source takes for a macro, or declares itself. */
 void hn_task_advise(const struct hn_task *task, bool of_reference, struct hn_image *image);
 
 /* Whether the kernels of the default point take the plan's arguments: where not, hardly any point's do, and the config is
