@@ -35,8 +35,8 @@ static const struct hn_kernel *choose(const struct hn_given *given, struct hn_un
     }
     if (unit->kernels.count == 0)
         hn_fail(err, HN_ECONFIG,
-                "%s: found no __global__ function with a body; a kernel that a macro makes cannot "
-                "be read",
+                "%s: found no __global__ function with a body; is it in a file that this includes? "
+                "One that a macro makes cannot be read",
                 given->path);
     else if (chosen == NULL && entry != NULL)
         hn_fail(err, HN_EUSAGE, "--%s: %s has no kernel '%s'; there are: %s",

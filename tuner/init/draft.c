@@ -54,8 +54,9 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 /* Parameters. */
 
 static const char same_results[] = "TODO: are results the same with each of these?";
-/* Macros at least so large that sound like an extent are the size of the problem. */
-static const int64_t least_size = 1024;
+/* Macros at least so large that sound like an extent are the size of the problem; of a grid, too.
+ */
+static const int64_t least_size = 1024, least_side = 64;
 
 void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter,
                         struct hn_value value)
@@ -179,8 +180,6 @@ static bool splits_work(const struct hn_draft *draft, const char *name)
     bool splits = hn_draft_launches(draft, HN_LAUNCH_BLOCK, name) ||
                   hn_draft_launches(draft, HN_LAUNCH_GRID, name) ||
                   hn_is_like(name, "block items tile side");
-    HN_EACH(argument, draft->kernel->arguments) /* "struct { float state[STATES]; }" */
-        splits &= !HN_HAS(draft->unit, argument->members, name);
     HN_EACH_AT(i, draft->unit, draft->kernel->body, name) /* "sums[i / BLOCK]", one for each */
         splits &= !hn_at(draft->unit, i - 1, "/") || !hn_at(draft->unit, i + 1, "]");
     return splits && !hn_is_like(name, "wide");
@@ -231,14 +230,35 @@ static void choose_missing(struct hn_draft *draft)
     }
 }
 
-/* What a type is given, "Scale<T>", also where ">>" ends it; what it has of the launch's own
- * template is `open`. */
+/* A number that a template is given, by a name of its own: the prelude must not define one that the
+ * source declares. */
+static const char *add_number(struct hn_draft *draft, const char *own, struct hn_tokens given,
+                              bool boolean)
+{
+    struct hn_draft_name *value = hn_draft_add(draft, hn_draft_free_name(draft, own), own, false);
+    int64_t preset = hn_draft_number(draft, hn_draft_translate(draft, given), HN_OF_ALL);
+    bool known = preset > INT64_MIN || boolean;
+    if (known)
+        hn_draft_choose_values(draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset),
+                               false);
+    else
+        choose_unknown(draft, value);
+    const char *ask = hn_is_like(own, "extent") ? "TODO: which values? It may be a size"
+                      : !known                  ? "TODO: which values?"
+                      : splits_work(draft, own) ? ""
+                                                : same_results;
+    value->comment =
+        HN_DRAFT_LINE(draft, "the template's %s%s%s", own, ask[0] != '\0' ? "; " : "", ask);
+    return value->name;
+}
+
+/* What a type is given, "Scale<T>"; what it has of the launch's own template is `open`. Positive
+ * numbers of a policy's, which is the type of no argument, have names. */
 static const char *given_type(struct hn_draft *draft, struct hn_tokens item, const char *open,
-                              int depth)
+                              bool policy, int depth)
 {
     const struct hn_unit *unit = draft->unit;
     const char *text = item.end == item.begin ? open : "";
-    int closing = 0;
     for (size_t i = item.begin; i < item.end; i++) {
         const struct hn_token *token = &unit->tokens.items[i];
         bool apart = i > item.begin && token->begin > token[-1].end;
@@ -250,23 +270,39 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
         bool known = depth > 0;
         HN_EACH_AT(use, unit, HN_EVERYWHERE, token->text) /* "BOOL_SWITCH(flag, NAME, [&] {" */
             known &= !hn_at(unit, use + 1, ",") || !hn_at(unit, use + 2, "[");
-        known = known && (own->name[0] == '\0' || own->macro ? !declared : has || !own->given);
+        known = known &&
+                (own->name[0] == '\0' || own->macro ? !declared
+                                                    : has || !own->given || own->deduced != NULL);
         bool inner = known && !inside && own->space != NULL && !hn_at(unit, i - 1, "::");
-        closing += hn_at(unit, i, "<");
-        closing -= hn_at(unit, i, ">") + 2 * hn_at(unit, i, ">>");
         draft->instances_are_known &= known;
         text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, apart ? " " : "", inner ? own->space : "",
                              !known   ? hn_is_like(token->text, "truth") ? "true" : open
-                             : inside ? given_type(draft, own->body, open, depth - 1)
-                                      : token->text);
+                             : inside ? given_type(draft, own->body, open, policy, depth - 1)
+                             : own->deduced != NULL ? own->deduced
+                                                    : token->text);
+        if (!hn_at(unit, i + 1, "<") || i + 1 == item.end)
+            continue;
+        struct hn_tokens given = hn_inside(unit, i + 1), each, parameter, name;
+        struct hn_tokens names = hn_inside(unit, own->members.begin + 1);
+        i = given.end;
+        for (const char *sign = "<"; hn_next(unit, ",", &given, &each); sign = ", ") {
+            bool named = policy && hn_at(unit, own->members.begin, "template") &&
+                         hn_next(unit, ",", &names, &parameter) &&
+                         hn_next(unit, "=", &parameter, &name) &&
+                         !hn_at(unit, name.begin, "bool class typename") &&
+                         hn_draft_number(draft, hn_draft_translate(draft, each), HN_OF_ALL) > 0;
+            text =
+                HN_DRAFT_TEXT(draft, "%s%s%s", text, sign,
+                              named ? add_number(draft, hn_text_at(unit, name.end - 1), each, false)
+                                    : given_type(draft, each, open, false, depth - 1));
+        }
+        text = HN_DRAFT_TEXT(draft, "%s>", text);
     }
-    draft->instances_are_known &= item.end > item.begin;
-    return closing > 0 ? HN_DRAFT_TEXT(draft, "%s>", text) : text;
+    return text;
 }
 
 /* What a launch or an instantiation of the source gives the template; types that sound like indices
- * are int, others float. The prelude must not define a name that the source declares, so a value
- * gets one of its own. */
+ * are int, others float. */
 static void choose_template(struct hn_draft *draft)
 {
     const struct hn_kernel *kernel = draft->kernel;
@@ -277,55 +313,41 @@ static void choose_template(struct hn_draft *draft)
         strstr(draft->capture != NULL ? draft->capture->head.kernel : "", own_name);
     captured = captured != NULL ? captured + strlen(own_name) : NULL;
     draft->instances_are_known = captured != NULL;
-    HN_EACH(each, kernel->parameters)
+    /* Several policies may be of one class, where a name would mean two numbers. */
+    const struct hn_kernel_parameter *policy = NULL;
+    bool several = false;
+    HN_EACH(each, kernel->parameters) {
         draft->instances_are_known |=
-            each->given.end > 0 && !HN_WITHIN(kernel->head, each->given.begin);
+            hn_unit_meaning(draft->unit, each->name, kernel->body.begin)->deduced != NULL ||
+            (each->given.end > 0 && !HN_WITHIN(kernel->head, each->given.begin));
+        bool passed = hn_text_find_word(kernel->type, each->name, strlen(each->name)) != NULL;
+        bool own = each->kind == HN_PARAMETER_TYPE && !passed;
+        several |= own && policy != NULL;
+        policy = own ? each : policy;
+    }
     HN_EACH(declared, kernel->parameters) {
         struct hn_tokens item = declared->given;
         if (declared->kind <= HN_PARAMETER_BOOLEAN) {
-            struct hn_draft_name *value = hn_draft_add(
-                draft, hn_draft_free_name(draft, declared->name), declared->name, false);
-            bool boolean = declared->kind == HN_PARAMETER_BOOLEAN;
-            int64_t preset = hn_draft_number(draft, hn_draft_translate(draft, item), HN_OF_ALL);
-            bool known = preset > INT64_MIN || boolean;
-            if (known)
-                hn_draft_choose_values(
-                    draft, value, boolean ? hn_boolean(preset > 0) : hn_integer(preset), false);
-            else
-                choose_unknown(draft, value);
-            const char *ask = splits_work(draft, declared->name) ? "" : same_results;
-            ask = known ? ask : "TODO: which values?";
-            if (hn_is_like(declared->name, "extent"))
-                ask = "TODO: which values? It may be a size";
-            value->comment = HN_DRAFT_LINE(draft, "the template's %s%s%s", declared->name,
-                                           ask[0] != '\0' ? "; " : "", ask);
-            declared->instance = value->name;
+            declared->instance =
+                add_number(draft, declared->name, item, declared->kind == HN_PARAMETER_BOOLEAN);
             continue;
         }
-        struct hn_kernel_argument own = draft->unit->functor, *called = NULL;
-        HN_EACH(each, kernel->arguments)
-            if (!each->pointer && strcmp(each->type_name, declared->name) == 0 &&
-                hn_at(draft->unit, hn_find(draft->unit, kernel->body, each->name) + 1, "("))
-                called = each;
         size_t i = (size_t)(declared - kernel->parameters.items);
         bool type = declared->kind == HN_PARAMETER_TYPE;
-        bool calls = called != NULL && own.record != NULL;
-        const char *open = !type   ? HN_DRAFT_TEXT(draft, "(%s)0", declared->type)
-                           : calls ? own.record
+        const char *deduced =
+            hn_unit_meaning(draft->unit, declared->name, kernel->body.begin)->deduced;
+        const char *open = deduced != NULL ? deduced
+                           : !type         ? HN_DRAFT_TEXT(draft, "(%s)0", declared->type)
                            : hn_is_like(declared->name, "index") ? "int"
                                                                  : "float";
         declared->instance = type && captured != NULL && strspn(captured, letters) > i
                                  ? types[strchr(letters, captured[i]) - letters]
-                                 : given_type(draft, item, open, 4);
+                                 : given_type(draft, item, open, declared == policy && !several, 6);
+        draft->instances_are_known &= captured != NULL || item.end > item.begin || deduced != NULL;
         if (!type)
             declared->instance =
                 add_words(draft, declared->name, hn_draft_free_name(draft, declared->name),
                           HN_DRAFT_TEXT(draft, "%s::", declared->type), declared->instance);
-        if (calls && strcmp(declared->instance, own.record) == 0) {
-            own.name = own.last = called->name;
-            own.given = called->given;
-            *called = own;
-        }
     }
 }
 
@@ -425,7 +447,7 @@ static struct passed passed_as(const struct hn_draft *draft,
         passed.type = passed.multiple == 1 ? passed.type : field;
     } else {
         passed.type = declared->pointer || instance != NULL ? "uint8" : "uint64";
-        passed.type_is_known &= !declared->pointer || instance == NULL;
+        passed.type_is_known = false;
     }
     return passed;
 }
@@ -495,18 +517,17 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             ask(draft, &argument, HN_DRAFT_TEXT(draft, "%s%s", declared->type_name, question));
         if (!known)
             ask(draft, &argument, open_role);
-        else if (argument.role != HN_DRAFT_OUTPUT && passed.type_is_known &&
-                 strstr(passed.type, "int") != NULL)
+        if (argument.role != HN_DRAFT_OUTPUT && passed.type_is_known &&
+            strstr(passed.type, "int") != NULL)
             ask(draft, &argument, "may its elements be any integers, or which `fill` or `file`?");
-        bool sized = false;
-        HN_EACH(each, draft->kernel->parameters) /* "template <int N>" */
-            sized |= each->kind == HN_PARAMETER_NUMBER && hn_is_like(each->name, "extent");
-        if ((given == NULL || sized) && draft->capture == NULL)
+        if (given == NULL && draft->capture == NULL)
             ask(draft, &argument, "how many elements?");
         else if (given != NULL && draft->varies)
             ask(draft, &argument,
                 declared->writes ? "which elements are written changes with the parameters"
                                  : "how many the source has changes with the parameters");
+        if (hn_at(draft->unit, declared->given.begin + 1, "+"))
+            ask(draft, &argument, "the source passes a later element: are those before it read?");
     } else {
         argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
         if (size != NULL && size->begins != NULL)
@@ -516,9 +537,6 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);
-        else if (size != NULL && size->made && hn_is_like(name, "extent") &&
-                 HN_DRAFT_IS(draft, given, HN_OF_PARAMETERS))
-            argument.todo = "are results the same where it changes with the parameters?";
         else if (size != NULL ? !size->told && !size->is_extent : given == NULL)
             argument.todo = "which value?";
     }
@@ -570,10 +588,6 @@ static void add_arguments(struct hn_draft *draft)
             add_structure(draft, each);
         else
             add_argument(draft, each, each->name, hn_draft_given(draft, each));
-        if (each->pointer && hn_at(draft->unit, each->given.begin + 1, "+"))
-            ask(draft, &draft->arguments.items[draft->arguments.count - 1],
-                HN_DRAFT_TEXT(draft, "the source passes %s, which has elements before it",
-                              hn_unit_text(draft->unit, each->given)));
         last = each->pointer && !each->constant ? draft->arguments.count - 1 : last;
     }
     HN_EACH(argument, draft->arguments)
@@ -594,8 +608,9 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
     HN_EACH(macro, draft->unit->meanings)
         if ((macro->macro || (macro->constant && macro->scope.begin == 0)) &&
             macro->guarded == guarded && hn_is_like(macro->name, "extent") &&
-            (number = hn_draft_number(draft, hn_draft_translate(draft, macro->body),
-                                      HN_OF_NOTHING)) >= least_size &&
+            (number =
+                 hn_draft_number(draft, hn_draft_translate(draft, macro->body), HN_OF_NOTHING)) >=
+                (hn_draft_launches(draft, HN_LAUNCH_GRID, macro->name) ? least_side : least_size) &&
             !hn_draft_launches(draft, HN_LAUNCH_BLOCK, macro->name) &&
             (guarded || is_used(draft, macro->name))) {
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, NULL, true);

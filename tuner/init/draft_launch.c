@@ -28,11 +28,25 @@ static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
     return tokens.end == tokens.begin + 1 ? hn_text_at(draft->unit, tokens.begin) : "";
 }
 
+/* What is assigned to a field of a variable, "block.x = a;", the last before a token; else empty.
+ */
+static struct hn_tokens assigned(const struct hn_unit *unit, const char *name, const char *field,
+                                 size_t end)
+{
+    struct hn_tokens value = {0, 0}, before = {0, end};
+    HN_EACH_AT(i, unit, before, name)
+        if (hn_at(unit, i + 1, ".") && hn_at(unit, i + 2, field) && hn_at(unit, i + 3, "="))
+            value = HN_REST(unit, i + 4);
+    return value;
+}
+
 /* The launch that a name of the kernel is part of: "<<<grid, block, shared, stream>>>(arguments)"
  * behind it and its template's arguments, or "launch(kernel, grid, block, shared, stream, ...)" of
- * a library around it. The runtime's has an array of addresses before the last two. */
+ * a library around it. The runtime's has an array of addresses before the last two, or fields of
+ * what comes before the kernel. */
 static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
 {
+    static const char *const config[] = {"gridDim", "blockDim", "dynamicSmemBytes"};
     struct hn_unit *unit = draft->unit;
     size_t wanted = draft->kernel->arguments.count, call = kernel, open = SIZE_MAX;
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
@@ -50,19 +64,22 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
                 !hn_at(unit, call + 1, "(")))
             continue;
         const char *name = hn_text_at(unit, call);
-        bool array = strncmp(name, "cudaLaunch", 10) == 0;
+        bool fields = strcmp(name, "cudaLaunchKernelEx") == 0;
+        bool array = !fields && strncmp(name, "cudaLaunch", 10) == 0;
         list = hn_inside(unit, call + 1);
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < (fields ? 2 : 5); i++)
             hn_next(unit, ",", &list, &parts[i]);
         given = list;
         while (hn_next(unit, ",", &list, &item))
             wanted--;
-        if (!hn_at(unit, call + 1, "(") || !HN_WITHIN(*parts, kernel) || (!array && wanted != 0))
+        if (!hn_at(unit, call + 1, "(") || !HN_WITHIN(parts[fields], kernel) ||
+            (!array && wanted != 0))
             return;
         HN_DRAFT_FLAG(draft, "cooperative", strstr(name, "Cooperative") != NULL);
-        draft->launch[HN_LAUNCH_GRID] = parts[1];
-        draft->launch[HN_LAUNCH_BLOCK] = parts[2];
-        draft->launch[HN_LAUNCH_SHARED] = parts[array ? 4 : 3];
+        for (int i = HN_LAUNCH_GRID; i <= HN_LAUNCH_SHARED; i++)
+            draft->launch[i] =
+                fields ? assigned(unit, hn_text_at(unit, parts[0].end - 1), config[i], call)
+                       : parts[array && i == HN_LAUNCH_SHARED ? 4 : i + 1];
         if (array)
             open = hn_unit_meaning(unit, single(draft, parts[3]), call)->body.begin;
         given.end = array ? given.begin : given.end;
@@ -87,7 +104,9 @@ void hn_draft_find_launch(struct hn_draft *draft)
                     read_launch(draft, use, use + 1);
     }
     HN_EACH(argument, kernel->arguments)
-        if (hn_at(unit, argument->given.end - 2, "&")) /* "(void *)&n" */
+        if (hn_at(unit, argument->given.end - 2, "&") || /* "(void *)&n", "*n" */
+            (hn_at(unit, argument->given.begin, "*") &&
+             argument->given.end - argument->given.begin == 2))
             argument->given.begin = argument->given.end - 1;
     HN_DRAFT_FLAG(draft, "cooperative", HN_HAS(unit, kernel->body, "this_grid"));
     HN_DRAFT_FLAG(draft, "clusters", HN_HAS(unit, kernel->body, "this_cluster"));
@@ -137,15 +156,13 @@ static const char *host_name(const struct hn_draft *draft, const char *name, siz
 static size_t read_dim3(const struct hn_draft *draft, struct hn_tokens tokens,
                         struct hn_tokens parts[3])
 {
+    static const char *const axes[] = {"x", "y", "z"};
     const struct hn_unit *unit = draft->unit;
     const struct hn_tokens whole = tokens;
     size_t count = 0;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, single(draft, tokens)) {
-        size_t axis = (size_t)(hn_text_at(unit, i + 2)[0] - 'x');
-        if (axis > 2 || i > tokens.begin || !hn_at(unit, i + 1, ".") || !hn_at(unit, i + 3, "="))
-            continue;
-        parts[axis] = HN_REST(unit, i + 4);
-        count = axis < count ? count : axis + 1;
+    for (size_t axis = 0; axis < 3; axis++) {
+        parts[axis] = assigned(unit, single(draft, tokens), axes[axis], tokens.begin);
+        count = parts[axis].end > 0 ? axis + 1 : count;
     }
     for (int depth = 0; count == 0 && depth < DEEPEST;
          depth++, tokens = value_of(draft, tokens, 1)) {
@@ -185,8 +202,6 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
     bool of_block = hn_at(unit, token, "blockDim") ||
                     hn_at(unit, token, single(draft, draft->launch[HN_LAUNCH_BLOCK]));
     size_t axis = dot != NULL ? (size_t)(dot[1] - 'x') : 0;
-    if (dot != NULL && axis < 3 && hn_at(unit, token, single(draft, draft->launch[HN_LAUNCH_GRID])))
-        return draft->grid[axis];
     /* Also "k<<<(n + threads - 1) / threads, threads>>>", whatever its value is. */
     if (found == NULL && of_block && (dot != NULL || own == NULL))
         return axis < 3 ? draft->block[axis] : NULL;
@@ -398,6 +413,8 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
 {
     size_t at = hn_find(unit, bytes, "sizeof");
     char type[HN_TYPE_SIZE];
+    if (at == SIZE_MAX && element == 1)
+        return bytes;
     HN_EACH_AT(array, unit, HN_EVERYWHERE, hn_text_at(unit, at + 2)) { /* "float s[9], t[9];" */
         const char *before = hn_text_at(unit, array - 1);
         struct hn_tokens side = hn_inside(unit, array + 1);
@@ -419,8 +436,7 @@ static struct hn_tokens without_size(struct hn_unit *unit, struct hn_tokens byte
 }
 
 /* How many elements, of void bytes, the source allocates for "x", "(float *)x" or "x.data()": by
- * "cudaMalloc(&x, bytes)", "vector<float> x(n)" or "x = allocate<float>(n)". Empty: it is unknown.
- */
+ * "cudaMalloc(&x, bytes)" or "vector<float> x(n)". Empty: it is unknown. */
 static struct hn_tokens allocated(const struct hn_draft *draft,
                                   const struct hn_kernel_argument *declared)
 {
@@ -445,10 +461,6 @@ static struct hn_tokens allocated(const struct hn_draft *draft,
         owner |= hn_at(unit, name + 1, ".");
         passed = own->body;
     }
-    HN_EACH_AT(open, unit, passed, "(")
-        if (hn_behind(unit, open, SIZE_MAX) == passed.end && !hn_at(unit, open - 1, "*") &&
-            split(unit, passed, parts, 2) == 1)
-            passed = hn_inside(unit, open);
     split(unit, passed, &count, owner);
     return count;
 }
@@ -509,8 +521,6 @@ static void read_passed(struct hn_draft *draft)
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;
-        if (strchr(text, '*') != NULL && text[strspn(text, "0123456789 *")] == '\0')
-            size->passed = text;
     }
 }
 
@@ -529,11 +539,7 @@ static void guess_block(struct hn_draft *draft)
         /* One that is named for x alone leaves one thread in y. */
         bool one = axis >= draft->dimensions || axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
-        const char *tile = flat ? NULL : find_tile(draft, axis, draft->kernel->body);
-        const struct hn_draft_name *side = tile != NULL ? hn_draft_find(draft, tile) : NULL;
-        const int64_t told = hn_draft_number(draft, draft->block[axis], HN_OF_ALL);
-        if (found == NULL && !one)
-            found = is_numeric(side) && hn_is_like(side->own, "block") ? side : square;
+        found = found == NULL && !one ? square : found;
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
                              : found != NULL                            ? found->name
                              : one                                      ? "1"
@@ -541,10 +547,7 @@ static void guess_block(struct hn_draft *draft)
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        draft->block[axis] = add_block(draft, flat, axis,
-                                       told > 1 ? told
-                                       : flat   ? 256
-                                                : usual[axis]);
+        draft->block[axis] = add_block(draft, flat, axis, flat ? 256 : usual[axis]);
     }
 }
 
@@ -580,8 +583,8 @@ static void guess_grid(struct hn_draft *draft)
         bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         /* "blockIdx.x" alone, too. */
         HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
-            rowwise |=
-                tile == NULL && hn_at(unit, i + 3, "; , ) ]") && hn_at(unit, i - 1, "= ( ==");
+            rowwise |= tile == NULL && index_width(draft, i, axis) > 0 &&
+                       hn_at(unit, i + 3, "; , ) ]") && hn_at(unit, i - 1, "= ( ==");
         HN_EACH(body, unit->device)
             if (tile == NULL && !rowwise)
                 tile = find_tile(draft, axis, *body);
@@ -597,7 +600,7 @@ static void guess_grid(struct hn_draft *draft)
         }
         if (tile == NULL || rowwise)
             tile = draft->block[axis];
-        if (rows == NULL && strcmp(tile, "1") == 0)
+        if (rows == NULL && (rowwise || strcmp(tile, "1") == 0))
             rows = extent;
         draft->grid[axis] =
             rows != NULL ? rows : HN_DRAFT_TEXT(draft, "ceil_div(%s, %s)", extent, tile);
@@ -629,17 +632,10 @@ void hn_draft_bound_threads(struct hn_draft *draft)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %lld", threads, most));
 }
 
-/* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over; so does
- * what is asserted. What the launch gives the template by a constant that is a parameter too
- * changes with it. */
+/* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over. */
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    HN_EACH(parameter, draft->kernel->parameters) {
-        const char *given = named(draft, single(draft, parameter->given), false);
-        if (given != NULL && strcmp(given, parameter->instance) != 0)
-            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", parameter->instance, given));
-    }
     HN_EACH_AT(i, unit, draft->kernel->body, "< /") {
         bool divides = hn_at(unit, i, "/") && !hn_at(unit, i - 2, "+ - * -> -- ++ += -= *=");
         bool loop = hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") && hn_at(unit, i + 6, ")");
@@ -656,14 +652,16 @@ static void read_symbols(struct hn_draft *draft)
     struct hn_unit *unit = draft->unit;
     char type[HN_TYPE_SIZE];
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") {
-        struct hn_draft_argument symbol = {.name = hn_text_at(unit, i + 2),
+        struct hn_tokens declared = {i + 1, hn_find(unit, HN_FROM(i), "[ ; ,") - 1};
+        const struct hn_meaning *of = HN_MEANING(unit, i + 1); /* "typedef double real;" */
+        bool known = hn_type_of_c(hn_unit_text(unit, of->given ? of->body : declared), type);
+        struct hn_draft_argument symbol = {.name = hn_text_at(unit, declared.end),
                                            .type = type,
+                                           .count = known ? "1" : NULL,
                                            .todo = "which contents, `from` which argument?"};
         if (HN_HAS(unit, HN_REST(unit, i), "="))
             continue;
-        if (hn_text_is_word(symbol.name) && hn_type_of_c(hn_text_at(unit, i + 1), type))
-            symbol.count = "1";
-        for (size_t open = i + 3; symbol.count != NULL && hn_at(unit, open, "[");
+        for (size_t open = declared.end + 1; symbol.count != NULL && hn_at(unit, open, "[");
              open = hn_behind(unit, open, SIZE_MAX)) {
             const char *side = hn_draft_translate(draft, hn_inside(unit, open));
             symbol.count = side != NULL ? hn_times(unit, symbol.count, side) : NULL;
@@ -711,10 +709,9 @@ void hn_draft_read_launch(struct hn_draft *draft)
     if (!taken)
         guess_block(draft);
     int dimensions = draft->dimensions;
-    const char *threads = draft->block[0];
     draft->grid_is_known =
         take(draft, true, draft->grid) &&
-        (taken || hn_text_find_word(draft->grid[0], threads, strlen(threads)) != NULL ||
+        (taken || hn_text_find_word(draft->grid[0], draft->block[0], strlen(draft->block[0])) ||
          (!HN_DRAFT_IS(draft, draft->grid[0], HN_OF_NOTHING) &&
           strpbrk(draft->grid[0], "/(") == NULL));
     draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
@@ -727,8 +724,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
             draft->elements = hn_times(draft->unit, draft->elements, each->name);
             count++;
         }
-    if (count == 0)
-        draft->elements = HN_DRAFT_TEXT(draft, "%d", 1 << 22);
+    draft->elements = count > 0 ? draft->elements : "4194304";
     /* A square or a cube has one extent. */
     for (int axis = 1; count == 1 && axis < draft->dimensions; axis++)
         if (strcmp(draft->grid[axis], "1") != 0)

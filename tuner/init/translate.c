@@ -161,6 +161,8 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     double real = hn_is_digit(word[0]) ? hn_c_strtod(word, &end) : 0;
     if (skip_cast(unit, at) > at)
         return skip_cast(unit, at);
+    if (hn_at(unit, at, "*") && (text->length == 0 || text->data[text->length - 1] == ' '))
+        return at + 1; /* "*n" of what is passed by its address */
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
     if (hn_unit_number(unit, at, &number))
@@ -213,9 +215,5 @@ static const char *translate(const struct translation *translation, struct hn_to
 
 const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens)
 {
-    const char *text = translate(&(struct translation){.draft = draft}, tokens);
-    HN_EACH(size, draft->names)
-        if (text != NULL && size->passed != NULL)
-            text = hn_draft_replace(draft, text, size->passed, size->name);
-    return text;
+    return translate(&(struct translation){.draft = draft}, tokens);
 }

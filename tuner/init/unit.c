@@ -292,12 +292,6 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
-/* Whether "run" at a token is that of "void run(float *x);", not of a call. */
-static bool is_declared(const struct hn_unit *unit, size_t name)
-{
-    return hn_text_is_word(hn_text_at(unit, name - 1)) && !hn_at(unit, name - 1, "return else");
-}
-
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
  * "run<128>(x)" is 128, or what N is preset to; "op" is that of "float (*op)(int)". */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
@@ -309,7 +303,9 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
         bool object = call && hn_text_is_word(hn_text_at(unit, i + 1)); /* "Solver solver(n);" */
         size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1 + object;
-        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || (call && is_declared(unit, i)))
+        bool declared = hn_text_is_word(hn_text_at(unit, i - 1)) && /* "void run(float *x);" */
+                        !hn_at(unit, i - 1, "return else");
+        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || (call && declared))
             continue;
         /* Of a class that is given different ones the first may be another. */
         several |= class && list.begin < list.end &&
@@ -380,15 +376,6 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
         bool passed =
             hn_at(unit, i - 1, "&") && hn_at(unit, i - 2, "( ,") && hn_at(unit, open, "(") && !from;
-        HN_EACH_AT(each, unit, HN_EVERYWHERE, hn_text_at(unit, open - 1)) {
-            /* "clip(n);" of "void clip(int &n)" */
-            struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
-            struct hn_tokens item, parameter;
-            while (is_declared(unit, each) && hn_at(unit, each + 1, "(") &&
-                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
-                passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
-                          !HN_HAS(unit, parameter, "const");
-        }
         if ((step || set || passed) && !HN_HAS(unit, rest, "argv") && !HN_HAS(unit, rest, "optarg"))
             return true;
     }
@@ -602,8 +589,6 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
     if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
         (argument->pointer && outer != NULL))
         return;
-    if (clang->Location_isFromMainFile(clang->getCursorLocation(declared)))
-        argument->members = extent_of(reading, declared);
     argument->fields.items = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument);
     reading->whole = argument;
     clang->visitChildren(declared, read_field, reading);
@@ -647,17 +632,31 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
 
 static int read_declaration(CXCursor cursor, CXCursor parent, void *data);
 
-/* "k<Op><<<...>>>(params)" tells which structure a "typename Operator::Params" is. */
+/* "k<Op><<<...>>>(params)" tells which structure a "typename Operator::Params" is, and "run(x)"
+ * which types of its template are left out, unless they are assumed. */
 static void read_instance(struct reading *reading, CXCursor function)
 {
     const struct hn_clang *clang = &reading->clang;
     size_t place = place_of(reading, clang->getSpecializedCursorTemplate(function));
+    unsigned i = 0;
     HN_EACH(kernel, reading->unit->kernels)
         HN_EACH(argument, kernel->arguments) {
-            unsigned i = (unsigned)(argument - kernel->arguments.items);
-            if (kernel->head.end == place && strstr(argument->type_name, "typename ") != NULL)
-                read_type(reading, clang->getArgType(clang->getCursorType(function), i), argument);
+            unsigned which = (unsigned)(argument - kernel->arguments.items);
+            CXType type = clang->getArgType(clang->getCursorType(function), which);
+            bool record = strstr(argument->record, HN_TEMPLATE_TYPE) != NULL &&
+                          clang->getCanonicalType(type).kind == CXType_Record;
+            if (kernel->head.end == place && (record || strstr(argument->type_name, "typename ")))
+                read_type(reading, type, argument);
         }
+    HN_EACH(each, reading->unit->meanings) {
+        if (place == 0 || !each->given || each->scope.begin != place)
+            continue;
+        CXType type = clang->Cursor_getTemplateArgumentType(function, i++);
+        const char *spelled = keep(reading, clang->getTypeSpelling(type));
+        if (each->deduced == NULL && *spelled != '\0' && strchr(spelled, '(') == NULL &&
+            strstr(reading->defines, "typedef") == NULL)
+            each->deduced = spelled;
+    }
 }
 
 static void read_function(struct reading *reading, CXCursor cursor)
@@ -741,10 +740,6 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
         *HN_GROW(reading->unit, reading->unit->meanings) = type;
     if (record || kind == CXCursor_Namespace)
         return CXChildVisit_Recurse;
-    if ((kind == CXCursor_CXXMethod || kind == CXCursor_FunctionTemplate) &&
-        reading->unit->functor.record == NULL && parent.kind != CXCursor_ClassTemplate &&
-        strcmp(name, "operator()") == 0)
-        read_type(reading, clang->getCursorType(parent), &reading->unit->functor);
     if (kind == CXCursor_FunctionDecl || kind == CXCursor_FunctionTemplate ||
         kind == CXCursor_CXXMethod || kind == CXCursor_Constructor) {
         read_function(reading, cursor);
@@ -803,9 +798,6 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     bool host = false;
     HN_EACH(body, unit->host)
         host |= HN_WITHIN(*body, used);
-    HN_EACH(kernel, unit->kernels)
-        HN_EACH(argument, kernel->arguments)
-            host |= strcmp(argument->name, kept) == 0;
     bool type = strstr(message, "unknown type name") != NULL;
     bool number = strstr(message, "undeclared identifier") != NULL ||
                   strstr(message, "is not defined, evaluates to 0") != NULL;

@@ -39,7 +39,6 @@ struct hn_kernel_argument {
     const char *record;           /* a structure's name from anywhere; "": it has none, or is none */
     HN_GROWING(struct hn_kernel_argument) fields; /* numbers and pointers within it, by their paths: "a.b", "w[2]" */
     bool hides;                   /* not all of them are there, or can be named */
-    struct hn_tokens members;     /* of the structure, where the source declares it */
     int64_t bytes;                /* of an element; not positive: not known */
     struct hn_tokens given;       /* by the launch that is read */
     bool pointer, constant;       /* constant: what it points to */
@@ -68,6 +67,7 @@ struct hn_kernel {
 /* What a name stands for: a macro, a variable's first value, what a function returns, what a parameter is given, a type. */
 struct hn_meaning {
     const char *name, *space; /* space: the namespaces of a variable or a type that is global, "demo::" */
+    const char *deduced;      /* a type that the first call of its template leaves out; NULL: it is not known */
     struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
     struct hn_tokens first;       /* what a variable began with that is changed by then; body is empty */
@@ -92,7 +92,6 @@ struct hn_unit {
     HN_GROWING(struct hn_meaning) meanings;
     HN_GROWING(struct hn_missing) missing;
     HN_GROWING(struct hn_tokens) device, host; /* bodies of functions that are no kernels; device: of macros, too */
-    struct hn_kernel_argument functor; /* a structure that can be called; its record is NULL: there is none */
     bool relaxed; /* code of the device calls functions that are constexpr alone */
     const char *absent; /* " a.h <b/b.h>", headers that it includes as its own, or of a library */
     struct hn_blocks memory;
