@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  'grid: ["ceil_div(n, TUNE_BLOCK * TUNE_ITEMS)"]'),
                 ("#ifndef N\n#define N 1048576\n#endif\n#ifndef PAD\n#define PAD 0\n#endif\n"
                  'extern "C" __global__ void __launch_bounds__(128) k(float *x) { x[N] = PAD; }',
-                 "problem: {N: 1048576}\nfreeze: [N]", "PAD: [0, 1]\n", "block: [128]\n"),
+                 "problem: {N: 1048576}\nfreeze: [N]", "PAD: [0, 1]\n", "  BLOCK: [128]  # TODO: which block?", "  block: [BLOCK]\n"),
                 # Names that nobody defines; where other files are included they may.
                 ("#define SET 3\nconstexpr int KNOWN = 4; enum { A, B };\n"
                  "__global__ void k(float *C, const float *D) { float *P = C; P[0] = P + 1 != C; for (int i = 0; i < ITEMS * KNOWN; i++)"
@@ -256,6 +256,9 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define TPB 256\n__global__ void k(float *x, int n) { int i = blockIdx.x * TPB + threadIdx.x; if (i < n) x[i] = 0; }\n"
                  "void f(float *x, int n) { cudaLaunchConfig_t own = {}; own.gridDim = n / TPB; own.blockDim = TPB; cudaLaunchKernelEx(&own, k, x, n); }",
                  "  block: [TPB]\n", "  TPB: [128, 256, 512]\ndefaults: "),
+                # A number that bounds the block is all that there is to tune.
+                ("__global__ void __launch_bounds__(256) k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }",
+                 "  BLOCK: [64, 128, 256, 512, 1024]  # of the launch alone\n", "  - BLOCK <= 256\n", "  block: [BLOCK]\n"),
                 # One block for each group of a batch; what is passed on may be indices.
                 ("struct P { int batch, num_vertices; };\n__device__ void visit(int *at);\n__global__ void k(float *y, int *at, P p) { const int b = blockIdx.y, g = blockIdx.x; visit(at); y[b * gridDim.x + g] = threadIdx.x; }",
                  '  grid: [num_vertices, ROWS]\n', "# TODO: output, inout, scratch or counter?  # TODO: may its elements be any integers, or which `fill` or `file`?"),
@@ -304,6 +307,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # What the launch leaves to be deduced.
                 ("template <class T, class I> __global__ void k(T *x, const I *at, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = at[i] >> 3; }\n"
                  "void f(double *x, const unsigned *at, int n) { k<<<(n + 63) / 64, 64>>>(x, at, n); }", 'entry: "k<double, unsigned int>"\n', "{name: at, type: uint32, "),
+                # How large an element is depends on the template.
+                ("template <class T> struct C { T re, im; };\ntemplate <class T> __global__ void k(const C<T> *x, T *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i].re; }\n"
+                 "template <class T> void run(T *y, int n) { C<T> *x; cudaMalloc(&x, n * sizeof(C<T>)); k<T><<<n / 64, 64>>>(x, y, n); }\nvoid f(double *y) { run(y, 4096); }",
+                 "entry: k<double>\n", "bytes are random  # TODO: how many elements?\n", "{name: y, type: float64, "),
                 # Of two that may be of one class the numbers stay.
                 ("template <int M> struct Shape { static constexpr int kM = M; };\ntemplate <class A, class B> __global__ void k(float *x) { x[blockIdx.x * A::kM + threadIdx.x] = B::kM; }\n"
                  "void f(float *x) { k<Shape<64>, Shape<4>><<<9, 64>>>(x); }", 'entry: "k<Shape<64>, Shape<4>>"\n'),

@@ -520,7 +520,8 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         if (argument.role != HN_DRAFT_OUTPUT && passed.type_is_known &&
             strstr(passed.type, "int") != NULL)
             ask(draft, &argument, "may its elements be any integers, or which `fill` or `file`?");
-        if (given == NULL && draft->capture == NULL)
+        bool sized = given != NULL && (passed.type_is_known || declared->bytes > 0);
+        if (!sized && draft->capture == NULL)
             ask(draft, &argument, "how many elements?");
         else if (given != NULL && draft->varies)
             ask(draft, &argument,

@@ -104,10 +104,9 @@ void hn_draft_find_launch(struct hn_draft *draft)
                     read_launch(draft, use, use + 1);
     }
     HN_EACH(argument, kernel->arguments)
-        if (hn_at(unit, argument->given.end - 2, "&") || /* "(void *)&n", "*n" */
-            (hn_at(unit, argument->given.begin, "*") &&
-             argument->given.end - argument->given.begin == 2))
-            argument->given.begin = argument->given.end - 1;
+        if (hn_at(unit, argument->given.end - 2,
+                  argument->given.end - argument->given.begin == 2 ? "& *" : "&"))
+            argument->given.begin = argument->given.end - 1; /* "(void *)&n", "*n" */
     HN_DRAFT_FLAG(draft, "cooperative", HN_HAS(unit, kernel->body, "this_grid"));
     HN_DRAFT_FLAG(draft, "clusters", HN_HAS(unit, kernel->body, "this_cluster"));
 }
@@ -527,27 +526,27 @@ static void read_passed(struct hn_draft *draft)
 /* By the parameters' names and __launch_bounds__; along x alone where only threadIdx.x is used. */
 static void guess_block(struct hn_draft *draft)
 {
-    static const int64_t usual[] = {32, 8, 1};
-    struct hn_unit *unit = draft->unit;
+    const int64_t most = hn_draft_number(draft, draft->bounds, HN_OF_NOTHING);
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
          flat = true;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, "threadIdx")
-        flat &= !hn_at(unit, i + 2, "y z");
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "threadIdx")
+        flat &= !hn_at(draft->unit, i + 2, "y z");
+    const int64_t usual[] = {!flat ? 32 : most > 0 ? most : 256, 8, 1};
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {
         /* One that is named for x alone leaves one thread in y. */
         bool one = axis >= draft->dimensions || axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
         found = found == NULL && !one ? square : found;
-        draft->block[axis] = axis == 0 && flat && draft->bounds != NULL ? draft->bounds
-                             : found != NULL                            ? found->name
-                             : one                                      ? "1"
-                                                                        : NULL;
+        draft->block[axis] = axis == 0 && flat && draft->bounds != NULL && most < 0 ? draft->bounds
+                             : found != NULL                                        ? found->name
+                             : one                                                  ? "1"
+                                                                                    : NULL;
         if (draft->block[axis] != NULL)
             continue;
         draft->block_is_known = false;
-        draft->block[axis] = add_block(draft, flat, axis, flat ? 256 : usual[axis]);
+        draft->block[axis] = add_block(draft, flat, axis, usual[axis]);
     }
 }
 
