@@ -311,6 +311,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("template <class T> struct C { T re, im; };\ntemplate <class T> __global__ void k(const C<T> *x, T *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = x[i].re; }\n"
                  "template <class T> void run(T *y, int n) { C<T> *x; cudaMalloc(&x, n * sizeof(C<T>)); k<T><<<n / 64, 64>>>(x, y, n); }\nvoid f(double *y) { run(y, 4096); }",
                  "entry: k<double>\n", "bytes are random  # TODO: how many elements?\n", "{name: y, type: float64, "),
+                # Which of two specializations is meant nobody says.
+                ("template <class T> struct Tuning; template <> struct Tuning<float> { static constexpr int kThreads = 256; }; template <> struct Tuning<double> { static constexpr int kThreads = 128; };\n"
+                 "template <class T> __global__ void k(T *x, int n) { int i = blockIdx.x * Tuning<T>::kThreads + threadIdx.x; if (i < n) x[i] = 0; }\n"
+                 "void f(float *x, int n) { constexpr int threads = Tuning<float>::kThreads; k<float><<<(n + threads - 1) / threads, threads>>>(x, n); }",
+                 "# TODO: is the block's size free?\n", "  BLOCK: [256]  # TODO: which block?", '  grid: ["ceil_div(n, BLOCK)"]\n'),
                 # Of two that may be of one class the numbers stay.
                 ("template <int M> struct Shape { static constexpr int kM = M; };\ntemplate <class A, class B> __global__ void k(float *x) { x[blockIdx.x * A::kM + threadIdx.x] = B::kM; }\n"
                  "void f(float *x) { k<Shape<64>, Shape<4>><<<9, 64>>>(x); }", 'entry: "k<Shape<64>, Shape<4>>"\n'),

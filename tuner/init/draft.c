@@ -317,9 +317,9 @@ static void choose_template(struct hn_draft *draft)
     const struct hn_kernel_parameter *policy = NULL;
     bool several = false;
     HN_EACH(each, kernel->parameters) {
-        draft->instances_are_known |=
-            hn_unit_meaning(draft->unit, each->name, kernel->body.begin)->deduced != NULL ||
-            (each->given.end > 0 && !HN_WITHIN(kernel->head, each->given.begin));
+        each->instance = hn_unit_meaning(draft->unit, each->name, kernel->body.begin)->deduced;
+        bool given = each->given.end > 0 && !HN_WITHIN(kernel->head, each->given.begin);
+        draft->instances_are_known |= given || each->instance != NULL;
         bool passed = hn_text_find_word(kernel->type, each->name, strlen(each->name)) != NULL;
         bool own = each->kind == HN_PARAMETER_TYPE && !passed;
         several |= own && policy != NULL;
@@ -334,8 +334,7 @@ static void choose_template(struct hn_draft *draft)
         }
         size_t i = (size_t)(declared - kernel->parameters.items);
         bool type = declared->kind == HN_PARAMETER_TYPE;
-        const char *deduced =
-            hn_unit_meaning(draft->unit, declared->name, kernel->body.begin)->deduced;
+        const char *deduced = declared->instance;
         const char *open = deduced != NULL ? deduced
                            : !type         ? HN_DRAFT_TEXT(draft, "(%s)0", declared->type)
                            : hn_is_like(declared->name, "index") ? "int"

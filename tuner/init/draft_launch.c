@@ -80,8 +80,7 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
             draft->launch[i] =
                 fields ? assigned(unit, hn_text_at(unit, parts[0].end - 1), config[i], call)
                        : parts[array && i == HN_LAUNCH_SHARED ? 4 : i + 1];
-        if (array)
-            open = hn_unit_meaning(unit, single(draft, parts[3]), call)->body.begin;
+        open = array ? hn_unit_meaning(unit, single(draft, parts[3]), call)->body.begin : open;
         given.end = array ? given.begin : given.end;
     }
     if (hn_at(unit, open, "( {"))

@@ -726,8 +726,10 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     if (kind == CXCursor_ClassTemplate && !local)
         read_given(reading->unit, "<", hn_inside(reading->unit, whole.begin + 1),
                    (struct hn_tokens){place, whole.end}, true);
-    bool record = kind == CXCursor_StructDecl || kind == CXCursor_ClassDecl ||
-                  kind == CXCursor_EnumDecl || kind == CXCursor_ClassTemplate;
+    /* Which of a template's specializations is meant is not known. */
+    bool record = kind == CXCursor_ClassTemplate ||
+                  (kind >= CXCursor_StructDecl && kind <= CXCursor_EnumDecl &&
+                   !hn_at(reading->unit, whole.begin, "template"));
     bool alias = kind == CXCursor_TypeAliasDecl;
     bool named = (alias || kind == CXCursor_TypedefDecl) && hn_at(reading->unit, place, name);
     struct hn_meaning type = {
