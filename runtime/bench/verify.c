@@ -454,7 +454,7 @@ static void format_tally(const struct tally *tally, char *text, size_t size)
         snprintf(end, left, ", and 'mismatches' allows %" PRIu64, tally->allowed);
     else if (tally->allowed > 0)
         snprintf(end, left, ", which 'mismatches' never allows");
-    else if (tally->within.differing * 1000 <= tally->compared)
+    else if (unwritten[0] == '\0' && tally->within.differing * 1000 <= tally->compared)
         snprintf(end, left, " (where so few may: 'mismatches' in compare)");
 }
 

@@ -126,7 +126,7 @@ class CacheCommand(hone.Case):
         self.assertEqual("hone: kt.json records axpy (problem_size_x=1048576,problem_size_y=1, unknown); asked for is saxpy "
                          "(SIZE=1048576, cold)\n", simulate(2, kernel_name="axpy").stderr)
         for keys, rows, reason in ((["BLOCK", "ITEMS"], {}, "parameter 'LOAD' is missing"),
-                                   (["BLOCK", "ITEMS", "LOAD", "PAD"], {"PAD": 0}, "unknown parameter 'PAD'"),
+                                   (["BLOCK", "ITEMS", "LOAD", "PAD"], {"PAD": 0}, "unknown parameter 'PAD'; there are BLOCK, ITEMS, LOAD"),
                                    (["BLOCK", "ITEMS", "LOAD"], {"LOAD": "l2"}, "'LOAD' has no value l2; it has plain, ldg")):
             cache = {str(row["BLOCK"]) + str(row["ITEMS"]): row | rows for row in known["cache"].values()}
             cache = {key: {name: value for name, value in row.items() if name in keys or name not in ("BLOCK", "ITEMS", "LOAD")}

@@ -227,7 +227,7 @@ TEST(outputs_may_be_written_in_part)
         {{"ALLOWED=0,FAULT=4", HN_OUTCOME_WRONG_RESULT, "y[1] is never written; expected "}, N / 2},
         {{"ALLOWED=0,FAULT=5", HN_OUTCOME_WRONG_RESULT, "in a timed launch: y["}, 2},
         {{"ALLOWED=0,FAULT=6", HN_OUTCOME_WRONG_RESULT,
-          "; 2 of 2048 elements differ (where so few"},
+          "; 2 of 2048 elements differ, 2 of them never written"},
          2},
         {{"ALLOWED=3,FAULT=2", HN_OUTCOME_WRONG_RESULT, "y[5] is never written"}, 0},
         {{"ALLOWED=3,FAULT=3", HN_OUTCOME_OK, NULL}, 3},
