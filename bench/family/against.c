@@ -128,7 +128,8 @@ static int choose_way(struct bench *bench, int warm)
     struct peer *peer = &bench->sides.peer;
     double best = INFINITY;
     int fastest = 0;
-    for (peer->way = 0; peer->way < (peer->ways > 0 ? peer->ways : 1); peer->way++) {
+    peer->way = 0;
+    do {
         double least = INFINITY;
         for (int run = 0; run < RUNS; run++) {
             double us = time_side(bench, &bench->sides.items[bench->sides.count - 1], warm);
@@ -140,7 +141,7 @@ static int choose_way(struct bench *bench, int warm)
             best = least;
             fastest = peer->way;
         }
-    }
+    } while (++peer->way < peer->ways);
     peer->way = fastest;
     return isfinite(best);
 }
