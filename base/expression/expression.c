@@ -49,11 +49,10 @@ static enum hn_status fail_unknown(const char *name, const struct hn_scope *scop
                                    struct hn_error *err)
 {
     struct hn_text known HN_ENDED_BY(hn_text_finish) = {0};
-    if (hn_text_nearest(name, scope->names, scope->name_count) == NULL &&
-        hn_text_nearest(name, scope->words, scope->word_count) != NULL)
-        hn_text_append_known(&known, name, scope->words, scope->word_count);
-    else
-        hn_text_append_known(&known, name, scope->names, scope->name_count);
+    bool word = hn_text_nearest(name, scope->names, scope->name_count) == NULL &&
+                hn_text_nearest(name, scope->words, scope->word_count) != NULL;
+    hn_text_append_known(&known, name, word ? scope->words : scope->names,
+                         word ? scope->word_count : scope->name_count);
     return hn_fail(err, HN_ECONFIG, "unknown name '%s'%s", name, known.failed ? "" : known.data);
 }
 

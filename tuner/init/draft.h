@@ -26,6 +26,7 @@ struct hn_draft_name {
     bool frozen;             /* a size that is a macro of the source */
     bool made;               /* a size that others make, as its name says: "(nx + 8)" */
     const char *begins;      /* "1", which the source changes before the launch; NULL: it does not */
+    const char *passed;      /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
 };
 
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };

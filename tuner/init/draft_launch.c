@@ -28,8 +28,7 @@ static const char *single(const struct hn_draft *draft, struct hn_tokens tokens)
     return tokens.end == tokens.begin + 1 ? hn_text_at(draft->unit, tokens.begin) : "";
 }
 
-/* What is assigned to a field of a variable, "block.x = a;", the last before a token; else empty.
- */
+/* What a field of a variable is given, "block.x = a;", the last before a token; else empty. */
 static struct hn_tokens assigned(const struct hn_unit *unit, const char *name, const char *field,
                                  size_t end)
 {
@@ -519,6 +518,8 @@ static void read_passed(struct hn_draft *draft)
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;
+        if (strchr(text, '*') != NULL && text[strspn(text, "0123456789 *")] == '\0')
+            size->passed = text;
     }
 }
 
@@ -630,10 +631,16 @@ void hn_draft_bound_threads(struct hn_draft *draft)
         add_constraint(draft, HN_DRAFT_TEXT(draft, "%s <= %lld", threads, most));
 }
 
-/* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over. */
+/* "BM / TM" of two parameters, and loops up to one in steps of another, leave nothing over. What
+ * the launch gives the template by a constant that is a parameter, too, changes with it. */
 static void read_divisions(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
+    HN_EACH(parameter, draft->kernel->parameters) {
+        const char *given = named(draft, single(draft, parameter->given), false);
+        if (given != NULL && strcmp(given, parameter->instance) != 0)
+            add_constraint(draft, HN_DRAFT_TEXT(draft, "%s == %s", parameter->instance, given));
+    }
     HN_EACH_AT(i, unit, draft->kernel->body, "< /") {
         bool divides = hn_at(unit, i, "/") && !hn_at(unit, i - 2, "+ - * -> -- ++ += -= *=");
         bool loop = hn_at(unit, i + 2, ";") && hn_at(unit, i + 4, "+=") && hn_at(unit, i + 6, ")");

@@ -215,5 +215,9 @@ static const char *translate(const struct translation *translation, struct hn_to
 
 const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens)
 {
-    return translate(&(struct translation){.draft = draft}, tokens);
+    const char *text = translate(&(struct translation){.draft = draft}, tokens);
+    HN_EACH(size, draft->names)
+        if (text != NULL && size->passed != NULL)
+            text = hn_draft_replace(draft, text, size->passed, size->name);
+    return text;
 }

@@ -292,6 +292,12 @@ static const char *guarded_name(const struct hn_unit *unit, size_t hash)
     return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
 }
 
+/* Whether "run" at a token is that of "void run(float *x);", not of a call. */
+static bool is_declared(const struct hn_unit *unit, size_t name)
+{
+    return hn_text_is_word(hn_text_at(unit, name - 1)) && !hn_at(unit, name - 1, "return else");
+}
+
 /* The parameters of a macro, a template or a function, whose name its scope begins with: "N" of
  * "run<128>(x)" is 128, or what N is preset to; "op" is that of "float (*op)(int)". */
 static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens parameters,
@@ -303,9 +309,7 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
         bool call = open[0] == '(', angles = call && hn_at(unit, i + 1, "<");
         bool object = call && hn_text_is_word(hn_text_at(unit, i + 1)); /* "Solver solver(n);" */
         size_t at = angles ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1 + object;
-        bool declared = hn_text_is_word(hn_text_at(unit, i - 1)) && /* "void run(float *x);" */
-                        !hn_at(unit, i - 1, "return else");
-        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || (call && declared))
+        if (HN_WITHIN(scope, i) || !hn_at(unit, at, open) || (call && is_declared(unit, i)))
             continue;
         /* Of a class that is given different ones the first may be another. */
         several |= class && list.begin < list.end &&
@@ -376,6 +380,15 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
         bool passed =
             hn_at(unit, i - 1, "&") && hn_at(unit, i - 2, "( ,") && hn_at(unit, open, "(") && !from;
+        HN_EACH_AT(each, unit, HN_EVERYWHERE, hn_text_at(unit, open - 1)) {
+            /* "clip(n);" of "void clip(int &n)" */
+            struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
+            struct hn_tokens item, parameter;
+            while (is_declared(unit, each) && hn_at(unit, each + 1, "(") &&
+                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
+                passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
+                          !HN_HAS(unit, parameter, "const");
+        }
         if ((step || set || passed) && !HN_HAS(unit, rest, "argv") && !HN_HAS(unit, rest, "optarg"))
             return true;
     }
