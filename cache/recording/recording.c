@@ -146,8 +146,7 @@ static double *cost_of(const struct hn_costs *of, size_t place)
     return (double *)(void *)((char *)(uintptr_t)of + costs[place].offset);
 }
 
-/* What an outcome is called where no time is: by Kernel Tuner (NULL: there is a time), and in T4.
- */
+/* What an outcome without a time is called by Kernel Tuner (NULL: it has a time), and in T4. */
 static const struct {
     const char *failure;
     const char *invalidity;

@@ -211,8 +211,7 @@ bool hn_recording_is_of_another(const char *path, const char *kernel)
 
 /* What takes an err and returns no status is sticky (base/error.h). */
 
-/* Takes the identity with the rule or the best record of a recording; a rule, where there is one.
- */
+/* Takes the identity with a recording's rule, or its best record where there is no rule. */
 static void append(struct hn_recording *recording, const char *path, struct hn_tuned_list *list,
                    struct hn_error *err)
 {

@@ -474,8 +474,7 @@ bool hn_statement_step(struct hn_statement *statement, struct hn_error *err)
         return false;
     int code = statement->failure;
     if (code == SQLITE_OK) {
-        /* What reads has to be done in time, all steps together; what writes takes what it takes.
-         */
+        /* What reads has to be done in time, all steps together; writing takes what it takes. */
         double before_ms = hn_now_ms();
         bool reads = sqlite3_stmt_readonly(statement->handle) != 0;
         statement->database->deadline_ms = reads ? before_ms + statement->patience_ms : INFINITY;

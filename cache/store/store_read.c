@@ -329,8 +329,7 @@ void hn_store_read_record(const struct hn_store *store, struct hn_statement *sta
     hn_store_name_failure(store, name, err);
 }
 
-/* A visit of a store's records, then of its base's whose points it has none of: those do not count.
- */
+/* A visit of a store's records, then of its base's whose points it lacks: those do not count. */
 struct visit {
     hn_store_visit_record *visit;
     void *visitor;

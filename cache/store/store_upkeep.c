@@ -8,8 +8,7 @@
 #include "cache/store/store_internal.h"
 #include "cache/store/store_roofs.h"
 
-/* Keeping a cache in order: looking whether it is whole, and taking out what is no longer wanted.
- */
+/* Keeping a cache in order: looking whether it is whole, and taking out what nobody wants. */
 
 /* Leaves what is to be said of a row in finding. */
 typedef void look_at_row(struct hn_store *store, struct hn_statement *statement,

@@ -177,8 +177,7 @@ static bool allocate(struct hn_arena *arena, CUdeviceptr *block, uint64_t bytes,
     return result == CUDA_SUCCESS;
 }
 
-/* Where in its block the service begins is drawn, so that it cannot be found from the arguments.
- */
+/* Where the service begins in its block is drawn: it cannot be found from the arguments. */
 static void allocate_blocks(struct hn_arena *arena, struct hn_error *err)
 {
     static const uint64_t MOST_SKIPPED = 1u << 20;

@@ -405,8 +405,7 @@ static void *open_observer(struct hn_bench *bench, size_t i, bool wanted)
     return wanted ? bench->observing[i] : NULL;
 }
 
-/* Those that are asked for and launch the variant themselves: before it is verified, or at the end.
- */
+/* Those that are asked for and launch the variant themselves: before it is verified, or last. */
 static void observe(struct hn_bench *bench, struct hn_variant *variant, const char *asked,
                     bool unseen, struct hn_error *err)
 {

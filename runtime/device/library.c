@@ -35,8 +35,7 @@ enum hn_status hn_library_open(const char *const *names, size_t name_count,
         struct stat about;
         bool special =
             strchr(names[i], '/') != NULL && stat(names[i], &about) == 0 && !S_ISREG(about.st_mode);
-        /* The driver and NVRTC start threads and register exit handlers: they stay loaded once
-         * closed. */
+        /* The driver and NVRTC start threads and register exit handlers: they stay loaded. */
         void *handle = special ? NULL : dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         const char *reason = handle == NULL && !special ? dlerror() : NULL;
         const char *missing = handle != NULL ? resolve(handle, symbols, symbol_count) : NULL;

@@ -540,8 +540,7 @@ static bool check_step(const struct hn_launch_step *step, bool first,
            check_window(&step->window, device, record);
 }
 
-/* The steps of a chunk, the first of which is all where there is no pipeline; NULL behind the last.
- */
+/* The steps of a chunk, the first being all where there is no pipeline; NULL behind the last. */
 static const struct hn_launch_step *steps_of(const struct hn_launch *launch, size_t chunk)
 {
     if (launch->flow == NULL)

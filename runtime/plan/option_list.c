@@ -117,8 +117,7 @@ static const char *behind(const char *text, const char *name)
     return strncmp(text, name, length) == 0 ? text + length : NULL;
 }
 
-/* The entry of an option and what stands behind its name: "" or "=…", or of -D, -U and -I the text.
- */
+/* The entry of an option, and what is behind its name: "" or "=…", or of -D, -U, -I the text. */
 static const struct option *find(const struct option *list, const char *text, const char **rest)
 {
     for (; list->name != NULL; list++) {

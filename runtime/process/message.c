@@ -333,8 +333,7 @@ enum hn_status hn_message_get_image(const struct hn_message *message, const json
     *image = HN_NO_IMAGE;
     hn_fields_read("image", &image_structure, json, image, err);
     read_cubin(&reader, message, json_object_get(json, "cubin"), image);
-    /* What can be launched has code and says where; and only what comes of compiling is an image.
-     */
+    /* What can be launched has code and says where; only what comes of compiling is an image. */
     bool fine = image->outcome == HN_OUTCOME_OK;
     bool failed = image->outcome == HN_OUTCOME_COMPILE_ERROR ||
                   image->outcome == HN_OUTCOME_COMPILE_TIMEOUT ||

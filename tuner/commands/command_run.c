@@ -39,8 +39,7 @@ struct result {
     struct hn_health health;
 };
 
-/* Compiles something that every variant needs; name goes into the message where it does not
- * compile. */
+/* Compiles something that every variant needs; `name` goes into the message of a failure. */
 static void compile_needed(const struct result *result, const struct hn_source *source,
                            const char *name, struct hn_image *image, struct hn_error *err)
 {

@@ -481,8 +481,7 @@ static void read_config(struct hn_given *given, struct hn_error *err)
                 given->path, given->config->plan->objective);
 }
 
-/* Whatever became of the tune: tells what was given and not used, and ends all without waiting for
- * that. */
+/* Whatever became of the tune: tells what was given and not used, and ends all without a wait. */
 static void end_workers(struct hn_workers *workers)
 {
     struct hn_hosts *hosts = workers->hosts;

@@ -286,8 +286,7 @@ static json_t *results_to_json(const struct hn_export *export)
     return results;
 }
 
-/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which the next tuning does not change.
- */
+/* "conv2d<R, S>" as "conv2d<HONE_CONV2D_R, HONE_CONV2D_S>", which the next tuning keeps. */
 static void append_kernel(const struct hn_export *export, const char *entry, struct hn_text *text)
 {
     entry += *entry == '&'; /* `&scale` is the kernel where its name is no symbol's */

@@ -391,8 +391,7 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
     }
 }
 
-/* What the model believes to be good at a size, some of the rule, and some that nobody believes in.
- */
+/* What the model believes to be good at a size, some of the rule, and some by chance. */
 static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     size_t points[2 * HN_MATRIX_POINTS];

@@ -12,8 +12,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 
-/* What points lose at the first samples of a learning, in logarithms: as measured, else as
- * predicted. */
+/* What points lose at the first samples of a learning, in logarithms: measured, else predicted. */
 struct forecast {
     struct hn_choice_tree_data data; /* of these points and samples; of candidates no features */
     double *losses;     /* [point][sample], but for a number of the sample; INFINITY: unusable */

@@ -54,8 +54,7 @@ const char *hn_draft_free_name(const struct hn_draft *draft, const char *wish)
 /* Parameters. */
 
 static const char same_results[] = "TODO: are results the same with each of these?";
-/* Macros at least so large that sound like an extent are the size of the problem; of a grid, too.
- */
+/* Macros at least so large that sound like an extent are the problem's size; of a grid, too. */
 static const int64_t least_size = 1024, least_side = 64;
 
 void hn_draft_add_value(const struct hn_draft *draft, struct hn_draft_name *parameter,

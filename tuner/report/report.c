@@ -276,8 +276,7 @@ static json_t *message_to_json(const struct hn_record *record, json_t *told, siz
     return message;
 }
 
-/* What the page shows of a record. Samples are left out but of the best; how many there were is
- * told. */
+/* What the page shows of a record: of samples only the best's, and how many there were. */
 static json_t *record_to_json(const struct hn_record *record, double started, bool sampled)
 {
     static const char *const shown[] = {"outcome", "verdict",   "costs",    "metrics",

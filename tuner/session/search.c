@@ -46,8 +46,7 @@ static const struct hn_cached_entry *entry_of(const struct hn_cached *cached, ui
                                                                     : NULL;
 }
 
-/* The entry of a point when it serves this session; NULL when the point has to be evaluated
- * (again). */
+/* The entry of a point when it serves this session; NULL when it has to be evaluated. */
 static const struct hn_cached_entry *find_cached(const struct hn_session *session, uint32_t point)
 {
     const struct hn_cached_entry *entry = entry_of(&session->cached, point);

@@ -496,8 +496,7 @@ static void solve(struct hn_space *space, struct hn_space_basis *basis, struct h
     struct hn_space_demands *demands = &basis->demands;
     uint16_t choice[space->parameter_count + 1];
     problem_init(&basis->problem, demands, demands->conjuncts.count, SIZE_MAX);
-    /* Once there is no such point, having no value is as good as not holding, whatever the order.
-     */
+    /* Once there is no such point, no value is as good as not holding, whatever the order. */
     for (size_t i = 0; i < demands->conjuncts.count && !hn_failed(err); i++)
         if (basis->problem.may_fail[i] && find_failing(demands, i, choice))
             fail_constraint(demands, i, choice, err);

@@ -101,8 +101,7 @@ static bool is_founding(struct hn_strategy *strategy, uint64_t ticket)
     return false;
 }
 
-/* Squared distance, with the values of each parameter spread over 0 to 1; any two words are 1
- * apart. */
+/* Squared distance; each parameter's values are spread over 0 to 1, two words are 1 apart. */
 static double distance(const struct hn_strategy *strategy, const uint16_t *a, const uint16_t *b)
 {
     double sum = 0;

@@ -192,8 +192,7 @@ static void remove_candidate(struct candidates *candidates, size_t candidate)
         candidates->whitened[i * capacity + candidate] = candidates->whitened[i * capacity + last];
 }
 
-/* means[c] = that of a function at the candidates, whose whitened targets these are; after predict.
- */
+/* means[c] = that of a function at the candidates, with these whitened targets; after predict. */
 HN_WIDE static void regress(const struct candidates *candidates, const double *whitened_targets,
                             double *restrict means)
 {
@@ -770,8 +769,7 @@ static double feasibility(const struct hn_surrogate *surrogate, const double *fe
     return 1 - failed / all;
 }
 
-/* The candidate of most expected improvement for its price, times the chance that it does not fail.
- */
+/* The candidate of most expected improvement for its price, times the chance that it works. */
 static size_t choose(struct hn_strategy *strategy)
 {
     const struct candidates *candidates = &strategy->candidates;
@@ -948,8 +946,7 @@ static double chance(struct hn_strategy *strategy)
     return doubt_chance(expected, stall, left);
 }
 
-/* They differ in what they know at the beginning, and in whether a compiled point tells anything.
- */
+/* They differ in what they know when they begin, and whether a compiled point tells anything. */
 #define OF_BOTH                                                                                    \
     .needs_feedback = true, .destroy = destroy, .waits = waits, .propose = propose,                \
     .patience = patience, .finished = finished, .chance = chance
