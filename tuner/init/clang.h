@@ -79,13 +79,6 @@ enum {
     X(CXString, getTokenSpelling, (CXTranslationUnit, CXToken)) X(const char *, getCString, (CXString))               \
     X(void, disposeString, (CXString))
 
-struct hn_clang {
-    void *library; /* to be closed by hn_library_close */
-#define X(type, name, arguments) type(*name) arguments;
-    HN_CLANG_FUNCTIONS(X)
-#undef X
-};
-
 /* prelude.cuh, names.in. */
 extern const char hn_init_prelude[], hn_init_names[];
 

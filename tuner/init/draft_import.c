@@ -434,17 +434,15 @@ static const char *size_of(struct hn_draft *draft, const char *key, const json_t
 static const char *grid_of(struct hn_draft *draft, const json_t *kernel, int axis,
                            const char *block)
 {
-    const json_t *sizes = json_object_get(kernel, "ProblemSize");
     const char *divided_by = HN_DRAFT_TEXT(draft, "GridDiv%s", axes[axis]), *divisor = "1", *part;
     const json_t *divisors = json_object_get(kernel, divided_by);
-    bool problem = json_array_size(sizes) > 0;
-    const json_t *size = problem
-                             ? json_array_get(sizes, (size_t)axis)
-                             : json_object_get(json_object_get(kernel, "GlobalSize"), axes[axis]);
+    bool problem = json_array_size(json_object_get(kernel, "ProblemSize")) > 0;
+    const char *key = problem ? "ProblemSize" : "GlobalSize";
+    const json_t *sizes = json_object_get(kernel, key);
     const char *extent =
-        problem && hn_draft_find(draft, problem_names[axis]) != NULL
-            ? problem_names[axis]
-            : size_of(draft, problem ? "ProblemSize" : "GlobalSize", size, axes[axis]);
+        problem && hn_draft_find(draft, problem_names[axis]) != NULL ? problem_names[axis]
+        : problem ? size_of(draft, key, json_array_get(sizes, (size_t)axis), axes[axis])
+                  : size_of(draft, key, json_object_get(sizes, axes[axis]), axes[axis]);
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     bool typed = text_of(kernel, "GlobalSizeType") != NULL;

@@ -20,7 +20,6 @@ enum { MOST_BYTES = 4 << 20, MOST_DEFINES = 2000, MOST_PASSES = 6, MOST_FIELDS =
 
 struct reading {
     struct hn_unit *unit;
-    struct hn_clang clang;
     CXTranslationUnit tree;
     struct hn_tokens function;
     bool host;                        /* what was read last */
@@ -28,6 +27,10 @@ struct reading {
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
     bool foreign;        /* a file of the source's own is missing, which may define anything */
     const char *defines; /* of the prelude: names that nothing declares */
+    void *library;       /* libclang, to be closed by hn_library_close, and its functions */
+#define X(type, name, arguments) type(*name) arguments;
+    HN_CLANG_FUNCTIONS(X)
+#undef X
 };
 
 void *hn_unit_room(struct hn_unit *unit, void *items, size_t count, size_t size)
@@ -48,12 +51,9 @@ const char *hn_text_at(const struct hn_unit *unit, size_t token)
 bool hn_at(const struct hn_unit *unit, size_t token, const char *texts)
 {
     const char *text = hn_text_at(unit, token);
-    size_t length = strlen(text), size = strcspn(texts, " ");
-    while (texts[size] != '\0' && (size != length || strncmp(texts, text, size) != 0)) {
-        texts += size + 1;
-        size = strcspn(texts, " ");
-    }
-    return size == length && strncmp(texts, text, size) == 0;
+    size_t size = strcspn(texts, " ");
+    bool same = strncmp(texts, text, size) == 0 && text[size] == '\0';
+    return same || (texts[size] != '\0' && hn_at(unit, token, texts + size + 1));
 }
 
 size_t hn_find(const struct hn_unit *unit, struct hn_tokens within, const char *texts)
@@ -159,21 +159,21 @@ bool hn_is_like(const char *name, const char *kinds)
 
 static char *keep(struct reading *reading, CXString string)
 {
-    const char *text = reading->clang.getCString(string);
+    const char *text = reading->getCString(string);
     char *kept = hn_need_kept(&reading->unit->memory, hn_need_copy(text != NULL ? text : ""));
-    reading->clang.disposeString(string);
+    reading->disposeString(string);
     return kept;
 }
 
 static const char *name_of(struct reading *reading, CXCursor cursor)
 {
-    return keep(reading, reading->clang.getCursorSpelling(cursor));
+    return keep(reading, reading->getCursorSpelling(cursor));
 }
 
 static size_t offset_of(const struct reading *reading, CXSourceLocation location)
 {
     unsigned offset = 0;
-    reading->clang.getFileLocation(location, NULL, NULL, NULL, &offset);
+    reading->getFileLocation(location, NULL, NULL, NULL, &offset);
     return offset;
 }
 
@@ -193,20 +193,20 @@ static size_t token_at(const struct reading *reading, CXSourceLocation location)
 
 static struct hn_tokens extent_of(const struct reading *reading, CXCursor cursor)
 {
-    CXSourceRange range = reading->clang.getCursorExtent(cursor);
-    return (struct hn_tokens){token_at(reading, reading->clang.getRangeStart(range)),
-                              token_at(reading, reading->clang.getRangeEnd(range))};
+    CXSourceRange range = reading->getCursorExtent(cursor);
+    return (struct hn_tokens){token_at(reading, reading->getRangeStart(range)),
+                              token_at(reading, reading->getRangeEnd(range))};
 }
 
 static size_t place_of(const struct reading *reading, CXCursor cursor)
 {
-    return token_at(reading, reading->clang.getCursorLocation(cursor));
+    return token_at(reading, reading->getCursorLocation(cursor));
 }
 
 /* The namespaces that it is declared in, "demo::". */
 static const char *scope_of(struct reading *reading, CXCursor cursor)
 {
-    CXCursor parent = reading->clang.getCursorSemanticParent(cursor);
+    CXCursor parent = reading->getCursorSemanticParent(cursor);
     if (parent.kind > CXCursor_LastDecl)
         return "";
     const char *outer = scope_of(reading, parent), *name = name_of(reading, parent);
@@ -217,19 +217,18 @@ static const char *scope_of(struct reading *reading, CXCursor cursor)
 static void read_tokens(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
-    const struct hn_clang *clang = &reading->clang;
     CXToken *tokens = NULL;
     unsigned count = 0;
     size_t behind = 0;
-    CXCursor root = clang->getTranslationUnitCursor(reading->tree);
-    clang->tokenize(reading->tree, clang->getCursorExtent(root), &tokens, &count);
+    CXCursor root = reading->getTranslationUnitCursor(reading->tree);
+    reading->tokenize(reading->tree, reading->getCursorExtent(root), &tokens, &count);
     for (unsigned i = 0; i < count; i++) {
-        if (clang->getTokenKind(tokens[i]) == CXToken_Comment)
+        if (reading->getTokenKind(tokens[i]) == CXToken_Comment)
             continue;
         struct hn_token *token = HN_GROW(unit, unit->tokens);
-        char *text = keep(reading, clang->getTokenSpelling(reading->tree, tokens[i])), *mark;
+        char *text = keep(reading, reading->getTokenSpelling(reading->tree, tokens[i])), *mark;
         token->text = text;
-        token->begin = offset_of(reading, clang->getTokenLocation(reading->tree, tokens[i]));
+        token->begin = offset_of(reading, reading->getTokenLocation(reading->tree, tokens[i]));
         token->end = token->begin + strlen(text);
         while (hn_is_digit(*text) && (mark = strchr(text, '\'')) != NULL) /* "10'000" */
             memmove(mark, mark + 1, strlen(mark));
@@ -239,7 +238,7 @@ static void read_tokens(struct reading *reading)
         token->directive = token->starts ? strcmp(token->text, "#") == 0 : token[-1].directive;
         behind = token->end;
     }
-    clang->disposeTokens(reading->tree, tokens, count);
+    reading->disposeTokens(reading->tree, tokens, count);
 }
 
 /* What names stand for. */
@@ -399,10 +398,9 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
 static void read_variable(struct reading *reading, CXCursor cursor)
 {
     struct hn_unit *unit = reading->unit;
-    const struct hn_clang *clang = &reading->clang;
     size_t at = place_of(reading, cursor) + 1;
     const char *name = name_of(reading, cursor);
-    CXType type = clang->getCanonicalType(clang->getCursorType(cursor));
+    CXType type = reading->getCanonicalType(reading->getCursorType(cursor));
     struct hn_tokens body = {at, at}, list, whole = extent_of(reading, cursor);
     bool listed = cursor.kind == CXCursor_EnumConstantDecl;
     if (!hn_at(unit, at - 1, name))
@@ -415,8 +413,8 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool local = reading->function.begin > 0;
     bool host = local && reading->host;
     bool loop = host && hn_at(unit, whole.begin - 1, "("); /* "for (int k = 0;" */
-    bool later = field || (local && !loop && !clang->isConstQualifiedType(type));
-    CXCursor parent = clang->getCursorSemanticParent(cursor);
+    bool later = field || (local && !loop && !reading->isConstQualifiedType(type));
+    CXCursor parent = reading->getCursorSemanticParent(cursor);
     struct hn_tokens all = {field ? extent_of(reading, parent).begin : at, reading->function.end};
     at += later && hn_at(unit, at, "=") && hn_at(unit, at + 1, "0") ? 2 : 0;
     if (later)
@@ -440,10 +438,10 @@ static void read_variable(struct reading *reading, CXCursor cursor)
     bool unnamed = hn_at(unit, place_of(reading, parent), "enum");
     bool of_template =
         parent.kind == CXCursor_ClassTemplate && !hn_unit_number(unit, body.begin, &(int64_t){0});
-    bool constant = clang->isConstQualifiedType(pointer ? clang->getPointeeType(type) : type);
+    bool constant = reading->isConstQualifiedType(pointer ? reading->getPointeeType(type) : type);
     const char *space = local ? NULL : scope_of(reading, cursor);
     if (listed && !unnamed)
-        space = HN_TEXT(unit, "%s::", keep(reading, clang->getTypeSpelling(type)));
+        space = HN_TEXT(unit, "%s::", keep(reading, reading->getTypeSpelling(type)));
     struct hn_meaning own = {.name = name,
                              .space = space,
                              .body = body,
@@ -533,12 +531,11 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
 /* A number or a pointer of a structure, or each of those within one or an array, by its path. */
 static void add_field(struct reading *reading, CXType type, const char *path)
 {
-    const struct hn_clang *clang = &reading->clang;
     struct hn_kernel_argument field = {.name = path, .last = path}, *whole = reading->whole;
-    CXType canonical = clang->getCanonicalType(type);
+    CXType canonical = reading->getCanonicalType(type);
     if (canonical.kind == CXType_ConstantArray) {
-        CXType element = clang->getArrayElementType(canonical);
-        for (long long i = 0; i < clang->getArraySize(canonical) && !whole->hides; i++)
+        CXType element = reading->getArrayElementType(canonical);
+        for (long long i = 0; i < reading->getArraySize(canonical) && !whole->hides; i++)
             add_field(reading, element, HN_TEXT(reading->unit, "%s[%lld]", path, i));
         return;
     }
@@ -560,54 +557,53 @@ static void add_field(struct reading *reading, CXType type, const char *path)
 static int read_field(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
-    const struct hn_clang *clang = &reading->clang;
     bool base = cursor.kind == CXCursor_CXXBaseSpecifier;
     if (!base && cursor.kind != CXCursor_FieldDecl)
         return CXChildVisit_Continue;
-    add_field(reading, clang->getCursorType(cursor), base ? "" : name_of(reading, cursor));
-    reading->whole->hides |= clang->Cursor_isBitField(cursor) != 0 ||
-                             clang->getCXXAccessSpecifier(cursor) > CX_CXXPublic;
+    add_field(reading, reading->getCursorType(cursor), base ? "" : name_of(reading, cursor));
+    reading->whole->hides |= reading->Cursor_isBitField(cursor) != 0 ||
+                             reading->getCXXAccessSpecifier(cursor) > CX_CXXPublic;
     return parent.kind == CXCursor_UnionDecl ? CXChildVisit_Break : CXChildVisit_Continue;
 }
 
 /* Of an argument or a field. */
 static void read_type(struct reading *reading, CXType type, struct hn_kernel_argument *argument)
 {
-    const struct hn_clang *clang = &reading->clang;
     struct hn_kernel_argument *outer = reading->whole;
-    CXType canonical = clang->getCanonicalType(type);
+    CXType canonical = reading->getCanonicalType(type);
     bool array =
         canonical.kind >= CXType_ConstantArray && canonical.kind <= CXType_DependentSizedArray;
     argument->pointer = array || canonical.kind == CXType_Pointer;
     if (argument->pointer) {
-        CXType (*within)(CXType) = array ? clang->getArrayElementType : clang->getPointeeType;
+        CXType (*within)(CXType) = array ? reading->getArrayElementType : reading->getPointeeType;
         type = within(type).kind != 0 ? within(type) : type;
         canonical = within(canonical);
-        argument->constant = clang->isConstQualifiedType(canonical) != 0;
+        argument->constant = reading->isConstQualifiedType(canonical) != 0;
     }
-    const char *spelled = without_words(keep(reading, clang->getTypeSpelling(canonical)));
-    argument->type_name = without_words(keep(reading, clang->getTypeSpelling(type)));
+    const char *spelled = without_words(keep(reading, reading->getTypeSpelling(canonical)));
+    argument->type_name = without_words(keep(reading, reading->getTypeSpelling(type)));
     argument->assumed =
         strstr(reading->defines, HN_TEXT(reading->unit, ASSUMED_TYPE, argument->type_name)) != NULL;
     /* Nobody tells here what its structure's template is given. */
     bool open = strchr(spelled, '(') != NULL || (outer != NULL && strchr(outer->record, '<'));
     argument->record = open ? "" : spelled;
-    argument->bytes = clang->Type_getSizeOf(canonical);
+    argument->bytes = reading->Type_getSizeOf(canonical);
     if (!hn_type_of_c(argument->type_name, argument->type))
         hn_type_of_c(spelled, argument->type);
     if (canonical.kind == CXType_Enum && outer == NULL)
         snprintf(argument->type, sizeof argument->type, "int%d", 8 * (int)argument->bytes);
     /* What a field points to may be what it is in. */
-    CXCursor declared = clang->getTypeDeclaration(canonical);
+    CXCursor declared = reading->getTypeDeclaration(canonical);
     if ((canonical.kind != CXType_Record && declared.kind != CXCursor_ClassTemplate) ||
         (argument->pointer && outer != NULL))
         return;
     argument->fields.items = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument);
     reading->whole = argument;
-    clang->visitChildren(declared, read_field, reading);
+    reading->visitChildren(declared, read_field, reading);
     /* An instance has no children of its own. */
     if (argument->fields.count == 0 && canonical.kind == CXType_Record)
-        clang->visitChildren(clang->getSpecializedCursorTemplate(declared), read_field, reading);
+        reading->visitChildren(reading->getSpecializedCursorTemplate(declared), read_field,
+                               reading);
     reading->whole = outer;
     /* Some versions of clang leave its namespaces out. */
     if (strstr(spelled, "::") == NULL)
@@ -617,10 +613,9 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
 
 static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_kernel *kernel)
 {
-    const struct hn_clang *clang = &reading->clang;
     struct hn_kernel_parameter *parameter = HN_GROW(reading->unit, kernel->parameters);
-    CXType type = clang->getCursorType(cursor);
-    int kind = clang->getCanonicalType(type).kind;
+    CXType type = reading->getCursorType(cursor);
+    int kind = reading->getCanonicalType(type).kind;
     struct hn_tokens whole = extent_of(reading, cursor);
     size_t name = place_of(reading, cursor);
     parameter->name = name_of(reading, cursor);
@@ -634,7 +629,7 @@ static void read_parameter(struct reading *reading, CXCursor cursor, struct hn_k
                       : kind == CXType_Bool                         ? HN_PARAMETER_BOOLEAN
                                                                     : HN_PARAMETER_NUMBER;
     if (kind == CXType_Enum)
-        parameter->type = keep(reading, clang->getTypeSpelling(clang->getCanonicalType(type)));
+        parameter->type = keep(reading, reading->getTypeSpelling(reading->getCanonicalType(type)));
     const struct hn_meaning *own =
         hn_unit_meaning(reading->unit, parameter->name, kernel->body.begin);
     if (own->body.begin < own->body.end)
@@ -649,23 +644,22 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data);
  * which types of its template are left out, unless they are assumed. */
 static void read_instance(struct reading *reading, CXCursor function)
 {
-    const struct hn_clang *clang = &reading->clang;
-    size_t place = place_of(reading, clang->getSpecializedCursorTemplate(function));
+    size_t place = place_of(reading, reading->getSpecializedCursorTemplate(function));
     unsigned i = 0;
     HN_EACH(kernel, reading->unit->kernels)
         HN_EACH(argument, kernel->arguments) {
             unsigned which = (unsigned)(argument - kernel->arguments.items);
-            CXType type = clang->getArgType(clang->getCursorType(function), which);
+            CXType type = reading->getArgType(reading->getCursorType(function), which);
             bool record = strstr(argument->record, HN_TEMPLATE_TYPE) != NULL &&
-                          clang->getCanonicalType(type).kind == CXType_Record;
+                          reading->getCanonicalType(type).kind == CXType_Record;
             if (kernel->head.end == place && (record || strstr(argument->type_name, "typename ")))
                 read_type(reading, type, argument);
         }
     HN_EACH(each, reading->unit->meanings) {
         if (place == 0 || !each->given || each->scope.begin != place)
             continue;
-        CXType type = clang->Cursor_getTemplateArgumentType(function, i++);
-        const char *spelled = keep(reading, clang->getTypeSpelling(type));
+        CXType type = reading->Cursor_getTemplateArgumentType(function, i++);
+        const char *spelled = keep(reading, reading->getTypeSpelling(type));
         if (each->deduced == NULL && *spelled != '\0' && strchr(spelled, '(') == NULL &&
             strstr(reading->defines, "typedef") == NULL)
             each->deduced = spelled;
@@ -678,7 +672,7 @@ static void read_function(struct reading *reading, CXCursor cursor)
     struct hn_tokens whole = extent_of(reading, cursor), outer = reading->function;
     struct hn_tokens head = {whole.begin, place_of(reading, cursor)}, body = whole;
     body.begin = hn_find(unit, (struct hn_tokens){head.end, whole.end}, "{");
-    if (body.begin == SIZE_MAX || !reading->clang.isCursorDefinition(cursor))
+    if (body.begin == SIZE_MAX || !reading->isCursorDefinition(cursor))
         return;
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
            !unit->tokens.items[head.begin - 1].directive)
@@ -704,18 +698,16 @@ static void read_function(struct reading *reading, CXCursor cursor)
         read_given(unit, "<", hn_inside(unit, head.begin + 1), reading->function, false);
     if (!kernel && !device)
         read_given(unit, "(", hn_inside(unit, head.end + 1), reading->function, false);
-    struct hn_kernel *read = kernel ? HN_GROW(unit, unit->kernels) : NULL;
-    if (kernel) {
-        read->name = name_of(reading, cursor);
-        read->mangled = keep(reading, reading->clang.Cursor_getMangling(cursor));
-        read->scope = scope_of(reading, cursor);
-        read->type =
-            keep(reading, reading->clang.getTypeSpelling(reading->clang.getCursorType(cursor)));
-        read->head = head;
-        read->body = body;
-    }
-    reading->kernel = read;
-    reading->clang.visitChildren(cursor, read_declaration, reading);
+    reading->kernel = kernel ? HN_GROW(unit, unit->kernels) : NULL;
+    if (kernel)
+        *reading->kernel = (struct hn_kernel){
+            .name = name_of(reading, cursor),
+            .mangled = keep(reading, reading->Cursor_getMangling(cursor)),
+            .scope = scope_of(reading, cursor),
+            .type = keep(reading, reading->getTypeSpelling(reading->getCursorType(cursor))),
+            .head = head,
+            .body = body};
+    reading->visitChildren(cursor, read_declaration, reading);
     reading->function = outer;
     reading->kernel = NULL;
 }
@@ -723,7 +715,6 @@ static void read_function(struct reading *reading, CXCursor cursor)
 static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
 {
     struct reading *reading = data;
-    const struct hn_clang *clang = &reading->clang;
     const int kind = cursor.kind;
     bool local = reading->function.begin > 0;
     bool own = reading->kernel != NULL &&
@@ -731,7 +722,7 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
     /* A macro may begin what is linked as C, and is elsewhere. */
     if (kind == CXCursor_UnexposedDecl || kind == CXCursor_LinkageSpec)
         return CXChildVisit_Recurse;
-    if (!local && !clang->Location_isFromMainFile(clang->getCursorLocation(cursor)))
+    if (!local && !reading->Location_isFromMainFile(reading->getCursorLocation(cursor)))
         return CXChildVisit_Continue;
     const char *name = name_of(reading, cursor);
     const size_t place = place_of(reading, cursor);
@@ -768,12 +759,12 @@ static int read_declaration(CXCursor cursor, CXCursor parent, void *data)
                                          : HN_TEXT(reading->unit, "argument_%zu",
                                                    reading->kernel->arguments.count);
         argument->last = argument->name;
-        read_type(reading, clang->getCursorType(cursor), argument);
+        read_type(reading, reading->getCursorType(cursor), argument);
     } else if (own && kind >= CXCursor_TemplateTypeParameter &&
                kind <= CXCursor_TemplateTemplateParameter)
         read_parameter(reading, cursor, reading->kernel);
     else if (kind == CXCursor_DeclRefExpr)
-        read_instance(reading, clang->getCursorReferenced(cursor));
+        read_instance(reading, reading->getCursorReferenced(cursor));
     return local ? CXChildVisit_Recurse : CXChildVisit_Continue;
 }
 
@@ -794,14 +785,13 @@ static bool may_be_number(const struct hn_unit *unit, size_t token, const char *
 static void read_diagnostic(struct reading *reading, void *diagnostic)
 {
     struct hn_unit *unit = reading->unit;
-    const struct hn_clang *clang = &reading->clang;
-    CXSourceLocation location = clang->getDiagnosticLocation(diagnostic);
-    const char *message = keep(reading, clang->getDiagnosticSpelling(diagnostic));
+    CXSourceLocation location = reading->getDiagnosticLocation(diagnostic);
+    const char *message = keep(reading, reading->getDiagnosticSpelling(diagnostic));
     const char *quote = strchr(message, '\''), *name = quote != NULL ? quote + 1 : "";
     const char *kept = HN_TEXT(unit, "%.*s", (int)strcspn(name, "'"), name);
     size_t used = token_at(reading, location);
     if (strstr(message, "file not found") != NULL) {
-        bool angles = clang->Location_isFromMainFile(location) && hn_at(unit, used, "<");
+        bool angles = reading->Location_isFromMainFile(location) && hn_at(unit, used, "<");
         const char *folder = HN_TEXT(unit, "%.*s", (int)strcspn(kept, "/"), kept);
         /* All others come with the toolkit or the host's compiler. */
         bool lacks = !hn_is_header_of_host(kept, strlen(kept)) && !hn_is_like(kept, "system") &&
@@ -814,8 +804,8 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
     HN_EACH(body, unit->host)
         host |= HN_WITHIN(*body, used);
     bool type = strstr(message, "unknown type name") != NULL;
-    bool number = strstr(message, "undeclared identifier") != NULL ||
-                  strstr(message, "is not defined, evaluates to 0") != NULL;
+    bool condition = strstr(message, "is not defined, evaluates to 0") != NULL;
+    bool number = condition || strstr(message, "undeclared identifier") != NULL;
     if (quote == NULL || host || (!type && !number) || strlen(reading->defines) > MOST_DEFINES ||
         hn_text_find_word(reading->defines, kept, strlen(kept)))
         return;
@@ -825,12 +815,10 @@ static void read_diagnostic(struct reading *reading, void *diagnostic)
              : token == SIZE_MAX || !may_be_number(unit, token, kept) ||
                    !may_be_number(unit, used, kept))
         return;
-    struct hn_missing missing = {.name = kept,
-                                 .condition = strstr(message, "evaluates to") != NULL};
     if (!type)
-        *HN_GROW(unit, unit->missing) = missing;
+        *HN_GROW(unit, unit->missing) = (struct hn_missing){kept, condition};
     const char *more = type ? HN_TEXT(unit, ASSUMED_TYPE, kept)
-                            : HN_TEXT(unit, "#define %s %d\n", kept, missing.condition ? 1 : 8);
+                            : HN_TEXT(unit, "#define %s %d\n", kept, condition ? 1 : 8);
     reading->defines = HN_TEXT(unit, "%s%s", reading->defines, more);
 }
 
@@ -850,7 +838,6 @@ static const char *const options[] = {"-xcuda",
 static bool parse(struct reading *reading)
 {
     struct hn_unit *unit = reading->unit;
-    const struct hn_clang *clang = &reading->clang;
     const char *before = reading->defines;
     const char *prelude = HN_TEXT(unit, "%s%s", hn_init_prelude, before);
     struct CXUnsavedFile files[HN_HOST_HEADER_COUNT + 2] = {
@@ -865,14 +852,14 @@ static bool parse(struct reading *reading)
                                        hn_host_headers[i].text, strlen(hn_host_headers[i].text)};
     unit->tokens.count = unit->kernels.count = unit->meanings.count = 0;
     unit->device.count = unit->host.count = 0;
-    void *index = clang->createIndex(0, 0);
-    if (clang->parseTranslationUnit2(index, unit->path, options, sizeof options / sizeof *options,
-                                     files, count, CXTranslationUnit_KeepGoing,
-                                     &reading->tree) == 0) {
+    void *index = reading->createIndex(0, 0);
+    if (reading->parseTranslationUnit2(index, unit->path, options, sizeof options / sizeof *options,
+                                       files, count, CXTranslationUnit_KeepGoing,
+                                       &reading->tree) == 0) {
         read_tokens(reading);
         read_macros(reading);
-        clang->visitChildren(clang->getTranslationUnitCursor(reading->tree), read_declaration,
-                             reading);
+        reading->visitChildren(reading->getTranslationUnitCursor(reading->tree), read_declaration,
+                               reading);
         HN_EACH(kernel, unit->kernels)
             HN_EACH(each, kernel->arguments) {
                 if (each->pointer)
@@ -881,14 +868,14 @@ static bool parse(struct reading *reading)
                     if (field->pointer && !each->pointer)
                         note_uses(unit, kernel, each->name, field->name, field, 0);
             }
-        for (unsigned i = 0; i < clang->getNumDiagnostics(reading->tree); i++) {
-            void *diagnostic = clang->getDiagnostic(reading->tree, i);
+        for (unsigned i = 0; i < reading->getNumDiagnostics(reading->tree); i++) {
+            void *diagnostic = reading->getDiagnostic(reading->tree, i);
             read_diagnostic(reading, diagnostic);
-            clang->disposeDiagnostic(diagnostic);
+            reading->disposeDiagnostic(diagnostic);
         }
-        clang->disposeTranslationUnit(reading->tree);
+        reading->disposeTranslationUnit(reading->tree);
     }
-    clang->disposeIndex(index);
+    reading->disposeIndex(index);
     return reading->defines != before;
 }
 
@@ -906,7 +893,7 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
 {
     struct reading reading = {.unit = unit, .defines = "", .function = {0, SIZE_MAX}};
     struct hn_symbol symbols[] = {
-#define X(type, name, arguments) {"clang_" #name, &reading.clang.name, false},
+#define X(type, name, arguments) {"clang_" #name, &reading.name, false},
         HN_CLANG_FUNCTIONS(X)
 #undef X
     };
@@ -919,8 +906,8 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
     unit->text = hn_need_kept(&unit->memory, unit->text);
     if (strlen(unit->text) != size)
         return hn_fail(err, HN_EFORMAT, "%s: found a NUL byte; expected a CUDA source", path);
-    if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols,
-                        &reading.clang.library, &why) != HN_OK)
+    if (hn_toolkit_open(&libclang, symbols, sizeof symbols / sizeof *symbols, &reading.library,
+                        &why) != HN_OK)
         return hn_fail(err, HN_ERUN,
                        "libclang, with which sources are read: %s; `apt-get install libclang1` or "
                        "`pip install libclang` brings it, HONE_LIBCLANG names its file",
@@ -929,6 +916,6 @@ enum hn_status hn_unit_read(const char *path, struct hn_unit *unit, struct hn_er
         continue;
     if (reading.foreign)
         unit->missing.count = 0;
-    hn_library_close(reading.clang.library);
+    hn_library_close(reading.library);
     return HN_OK;
 }
