@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
 #include "runtime/plan/argument.h"
-#include "tuner/config/capture.h"
 #include "tuner/init/draft.h"
 
 /* A launch of the program in the place of what the source makes one guess: what was passed, block

@@ -2,7 +2,6 @@
 #include "tuner/init/draft.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
 #include "base/text.h"
 #include "tuner/init/draft.h"
 

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <jansson.h>
-#include <stdlib.h>
-
 #include "base/schema.h"
 #include "base/text.h"
 #include "cache/record/record.h"

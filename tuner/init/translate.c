@@ -2,7 +2,6 @@
 #include "tuner/init/draft.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 

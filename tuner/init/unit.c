@@ -540,8 +540,8 @@ static void add_field(struct reading *reading, CXType type, const char *path)
         return;
     }
     read_type(reading, type, &field);
-    bool within = field.fields.items != NULL && !field.pointer &&
-                  (field.type[0] == '\0' || strchr(field.type, 'x') != NULL);
+    bool within =
+        field.fields.items != NULL && (field.type[0] == '\0' || strchr(field.type, 'x') != NULL);
     size_t count = within ? field.fields.count : 1;
     whole->hides |= (within && field.hides) || whole->fields.count + count > MOST_FIELDS ||
                     canonical.kind == CXType_DependentSizedArray;
