@@ -403,7 +403,7 @@ static void read_constraints(struct hn_reader *reader)
  * without. */
 
 /* Texts that names stand for grow by the product where each names the last one several times. */
-enum { EXPANDED_MOST = 16384 };
+enum { EXPANDED_MOST = 32768 };
 
 /* The token at `text`: a quoted text, a name, a number, or one character. */
 static size_t token_length(const char *text)
