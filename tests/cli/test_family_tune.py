@@ -314,6 +314,16 @@ int main(void)
         self.assertGreater(len({point for _, point in self.pairs()}), known[0])
         self.assertEqual(self.rules()[0]["measured"]["sizes"], 2)
 
+    def test_sizes_are_searched_where_the_prior_knows_of_better_points(self):
+        """Of what it says to be best from 512 to 1023 the first sizes, which are others, have nothing."""
+        self.spoil(self.config, FAMILY, "problem: {n: 24576}")
+        self.cheap_config(64, 16)
+        self.spoil(self.config, "problem: {n: 64}", "family: {n: {range: [1, 20000]}}\nprior: (2 if BLOCK == 50 else 20) if n // 512 == 1 else 2 + BLOCK")
+        said = self.hone("tune", "--family", self.config, "--budget", "1500", "--held-out", "1").stderr
+        before, after = said.split("times measured: predicted loss", 1)
+        window = [512 <= int(size) < 1024 for size in re.findall(r"  tuned n=(\d+):", before) + re.findall(r"  tuned n=(\d+):", after)[:1]]
+        self.assertEqual(window, [False] * (len(window) - 1) + [True], said)
+
     def test_a_size_that_the_family_names_is_measured_again(self):
         """It is searched first, when nothing is known; what is learnt at others is measured there, too, and raced, as only there
         and where the rule is compared."""

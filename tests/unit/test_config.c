@@ -317,6 +317,29 @@ TEST(a_partial_point_is_completed)
     hn_bindings_finish(&whole);
 }
 
+/* In full.yaml only variant tiled may fuse and pad: what breaks that is mended by one of these. */
+TEST(a_mutant_is_another_point_of_the_space)
+{
+    struct hn_config *config = load("good/full.yaml");
+    struct hn_space *space = build(config, 0);
+    struct hn_random random = hn_random_seeded(1);
+    uint16_t choice[16];
+    struct hn_bindings begun ENDED_BY(hn_bindings_finish) = {0};
+    int valid = 0, simple = 0;
+    hn_config_default_point(config, space, &begun);
+    for (int i = 0; i < 200; i++) {
+        struct hn_bindings point ENDED_BY(hn_bindings_finish) = hn_need_bindings(&begun, NULL);
+        if (!hn_config_mutate(config, &config->problems[0], &random, &point))
+            continue;
+        assert_ok(hn_space_choice(space, &point, choice, NULL));
+        assert_true(hn_space_contains(space, choice));
+        valid++;
+        simple += strcmp(hn_bindings_get(&point, "VARIANT")->word, "simple") == 0;
+    }
+    assert_in_range(valid, 150, 200);
+    assert_in_range(simple, 10, 100);
+}
+
 TEST(a_restricted_parameter_keeps_some_values)
 {
     struct hn_config *config = load("good/full.yaml");

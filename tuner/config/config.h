@@ -177,6 +177,10 @@ bool hn_config_default_point(const struct hn_config *config, const struct hn_spa
  * HN_ECONFIG when one has no value there, which without err is one that does not hold. */
 const struct hn_config_constraint *hn_config_find_broken(const struct hn_config *config, const struct hn_bindings *problem,
                                                          const struct hn_bindings *point, struct hn_error *err);
+/* Gives a parameter of a point another value by chance and, where that breaks a constraint, one that this asks for, and so on: tiles
+ * and what they are made of differ together. False: the point is not valid then. */
+bool hn_config_mutate(const struct hn_config *config, const struct hn_bindings *problem, struct hn_random *random,
+                      struct hn_bindings *point);
 /* A partial point (ladder entry, run -s) completed from another one, as the default point. HN_ECONFIG when it is not valid in space
  * (names the constraint). */
 enum hn_status hn_config_complete(const struct hn_config *config, const struct hn_space *space, const struct hn_bindings *from,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "tuner/config/config.h"
 #include "tuner/config/config_parts.h"
 
@@ -36,6 +37,36 @@ const struct hn_config_constraint *hn_config_find_broken(const struct hn_config 
             broken = constraint;
     }
     return broken;
+}
+
+/* Gives a parameter a value by chance: any, or one that a constraint asks for. */
+static void change(const struct hn_config *config, const struct hn_config_constraint *broken,
+                   struct hn_random *random, struct hn_bindings *point)
+{
+    size_t one = 0, count = 0, names = config->plan->name_count;
+    for (size_t i = 0; i < config->parameter_count; i++) {
+        size_t slot = hn_text_place(config->parameters[i].name,
+                                    (const char *const *)config->plan->names, names);
+        bool asked = broken == NULL ||
+                     (slot < names && hn_plan_uses(config->plan, broken->expression, slot));
+        if (asked && hn_random_below(random, ++count) == 0)
+            one = i;
+    }
+    size_t value = (size_t)hn_random_below(random, config->parameters[one].count);
+    hn_bindings_set(point, config->parameters[one].name, &config->parameters[one].values[value],
+                    NULL);
+}
+
+bool hn_config_mutate(const struct hn_config *config, const struct hn_bindings *problem,
+                      struct hn_random *random, struct hn_bindings *point)
+{
+    enum { CHANGES_MOST = 9 };
+    const struct hn_config_constraint *broken = NULL;
+    for (int changes = 0; changes == 0 || (broken != NULL && changes < CHANGES_MOST); changes++) {
+        change(config, broken, random, point);
+        broken = hn_config_find_broken(config, problem, point, NULL);
+    }
+    return broken == NULL;
 }
 
 /* The index of those of the `defaults` that the space has; -1: another parameter. */

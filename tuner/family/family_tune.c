@@ -28,18 +28,18 @@ enum {
     SAMPLES_COST = 4,
     SMALL_SPACE = 768, /* all of its points are looked at */
     ORIGINS = 6,
-    STEPS = 3,    /* from these in a large space, */
-    MUTANTS = 60, /* of each of which so many are looked at, with up to so many changes, */
-    CHANGES = 9,
-    MUTANTS_JOIN = 4,  /* and so many join */
+    STEPS = 3,        /* from these in a large space, */
+    MUTANTS = 60,     /* of each of which so many are looked at, */
+    MUTANTS_JOIN = 4, /* and so many join */
+    LOOKED_AT = 128,  /* sizes in whose spaces a prior is followed so many steps down */
+    PRIOR_STEPS = 1000,
     OF_RULE = 32,      /* configurations of the rule at each size, those that save most */
     ANY = 3,           /* and points that nobody believes in */
     LADDER_MOST = 128, /* points before entries of the ladder are left out */
     FEWEST_TUNED = 6,
     FEWEST_HELD_OUT = 6
 };
-/* How much of the time what is known may be measured at one size: a large one can take as long as a
- * hundred others. */
+/* The share of the time for one size: a large one can take as long as a hundred others. */
 static const double size_share = 0.01, size_least_s = 1;
 static const uint64_t held_out_salt = 0x9e3779b97f4a7c15;
 
@@ -54,7 +54,8 @@ struct tuning {
     bool is_small;              /* the space: all points are in the matrix */
     struct hn_tuned_list given; /* rules that others learnt, of points that are in the space */
     struct hn_random random;
-    struct hn_compile_pool *ahead; /* what is compiled for sizes that are next */
+    struct hn_ranked gaps[LOOKED_AT]; /* of sizes where choices are not sure: the most first */
+    struct hn_compile_pool *ahead;    /* what is compiled for sizes that are next */
     struct hn_family_outcome *outcome;
 };
 
@@ -88,9 +89,8 @@ static void add_named(struct tuning *tuning, struct hn_error *err)
     }
 }
 
-/* Points that the author of the config would try: default points for some problems, then the
- * ladder, the last first, since a ladder gets better downwards. What cannot be launched at a size
- * costs no time there. */
+/* Points that the author of the config would try: default points for some problems, then the ladder
+ * from its end, since it gets better downwards. What cannot be launched costs no time. */
 static void add_ladder(struct tuning *tuning)
 {
     const struct hn_config *config = tuning->measuring.config;
@@ -132,8 +132,7 @@ static void add_rules(struct tuning *tuning, const struct hn_space *space, uint1
     }
 }
 
-/* The default point, which is there before all others, and all points of a space that has few, at
- * that size. */
+/* The default point, before all others, and all points of a space that has few there. */
 static void add_space(struct tuning *tuning, size_t size, struct hn_error *err)
 {
     struct hn_config *config = tuning->measuring.config;
@@ -283,8 +282,7 @@ static void tune_size(struct tuning *tuning, size_t size, struct hn_error *err)
                          text, best_us, matrix->point_count, hn_plural(matrix->point_count));
 }
 
-/* Searches at the first sizes, the named ones before all. The others are for sizes where the rule
- * is least sure. */
+/* Searches at the first sizes, the named ones before all; others follow where a rule lacks most. */
 static void tune_sizes(struct tuning *tuning, struct hn_error *err)
 {
     size_t named = tuning->measuring.config->family->size_count, first = (tuning->tuned + 2) / 3;
@@ -306,47 +304,6 @@ struct mutants {
     struct hn_matrix_point items[ORIGINS * MUTANTS];
     size_t count;
 };
-
-/* Gives a parameter a value by chance: any, or one that a constraint asks for. */
-static void mutate(const struct hn_config *config, const struct hn_config_constraint *broken,
-                   struct hn_random *random, struct hn_bindings *point, struct hn_error *err)
-{
-    size_t one = 0, count = 0, names = config->plan->name_count;
-    for (size_t i = 0; i < config->parameter_count; i++) {
-        size_t slot = hn_text_place(config->parameters[i].name,
-                                    (const char *const *)config->plan->names, names);
-        bool asked = broken == NULL ||
-                     (slot < names && hn_plan_uses(config->plan, broken->expression, slot));
-        if (asked && hn_random_below(random, ++count) == 0)
-            one = i;
-    }
-    size_t value = (size_t)hn_random_below(random, config->parameters[one].count);
-    hn_bindings_set(point, config->parameters[one].name, &config->parameters[one].values[value],
-                    err);
-}
-
-/* Tiles and what they are made of differ together: what breaks a constraint is mended by another
- * parameter that this asks for. */
-static void add_mutants(struct tuning *tuning, const struct hn_bindings *problem,
-                        const struct hn_matrix_point *origin, struct mutants *mutants,
-                        struct hn_error *err)
-{
-    const struct hn_config *config = tuning->measuring.config;
-    for (int i = 0; i < MUTANTS; i++) {
-        const struct hn_config_constraint *broken = NULL;
-        struct hn_matrix_point *mutant = &mutants->items[mutants->count];
-        *mutant = (struct hn_matrix_point){.values = hn_need_bindings(&origin->values, NULL),
-                                           .occupancy = origin->occupancy};
-        for (int changes = 0; changes == 0 || (broken != NULL && changes < CHANGES); changes++) {
-            mutate(config, broken, &tuning->random, &mutant->values, err);
-            broken = hn_config_find_broken(config, problem, &mutant->values, NULL);
-        }
-        if (broken == NULL)
-            mutants->count++;
-        else
-            hn_bindings_finish(&mutant->values);
-    }
-}
 
 /* The mutants that the model believes in most join the points. */
 static void join_mutants(struct hn_measuring *measuring, size_t size, const struct mutants *mutants)
@@ -373,7 +330,7 @@ static void join_mutants(struct hn_measuring *measuring, size_t size, const stru
 
 /* Points of a large space that nobody has measured, for a size: neighbours of those that may be the
  * best there, and then of the best of these, too. */
-static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
+static void propose(struct tuning *tuning, size_t size)
 {
     struct hn_measuring *measuring = &tuning->measuring;
     struct hn_matrix *matrix = measuring->matrix;
@@ -382,8 +339,16 @@ static void propose(struct tuning *tuning, size_t size, struct hn_error *err)
     for (int step = 0; step < STEPS && !tuning->is_small && measuring->model != NULL; step++) {
         size_t origins[ORIGINS];
         size_t count = hn_measuring_promising(measuring, problem, ORIGINS, origins);
-        for (size_t i = 0; i < count && !hn_failed(err); i++)
-            add_mutants(tuning, problem, &matrix->points[origins[i]], &mutants, err);
+        for (size_t i = 0; i < count * MUTANTS; i++) {
+            const struct hn_matrix_point *origin = &matrix->points[origins[i / MUTANTS]];
+            struct hn_matrix_point *mutant = &mutants.items[mutants.count];
+            *mutant = (struct hn_matrix_point){.values = hn_need_bindings(&origin->values, NULL),
+                                               .occupancy = origin->occupancy};
+            if (hn_config_mutate(measuring->config, problem, &tuning->random, &mutant->values))
+                mutants.count++;
+            else
+                hn_bindings_finish(&mutant->values);
+        }
         if (mutants.count > 0)
             join_mutants(measuring, size, &mutants);
         for (; mutants.count > 0; mutants.count--)
@@ -403,6 +368,48 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
     for (size_t i = 0; i < ANY; i++)
         points[count++] = (size_t)hn_random_below(&tuning->random, measuring->matrix->point_count);
     fill(measuring, size, points, count, fmax(size_least_s, size_share * tuning->budget_s), err);
+}
+
+/* What the prior says of a point at a size; INFINITY: nothing, or it is not valid there. */
+static double find_cost(const struct hn_config *config, const struct hn_bindings *problem,
+                        const struct hn_bindings *point)
+{
+    bool valid = hn_config_find_broken(config, problem, point, NULL) == NULL;
+    double cost = valid ? hn_config_estimate(config, problem, point, NULL) : 0;
+    return cost > 0 ? cost : INFINITY;
+}
+
+/* The least that the prior says of the rule's configurations at a size over the least that it says
+ * of points found by steps from there. */
+static void find_gap(void *context, size_t place)
+{
+    struct tuning *tuning = context;
+    const struct hn_config *config = tuning->measuring.config;
+    const struct hn_rule *rule = &tuning->learnt.rule;
+    const struct hn_bindings *problem = &tuning->learnt.wanted[place];
+    const struct hn_bindings *best = &rule->configurations[0];
+    struct hn_random random = hn_random_seeded(place);
+    double least = INFINITY;
+    for (size_t c = 0; c < rule->configuration_count; c++) {
+        double cost = find_cost(config, problem, &rule->configurations[c]);
+        best = cost < least ? &rule->configurations[c] : best;
+        least = fmin(least, cost);
+    }
+    const double of_rule = least;
+    struct hn_bindings point HN_ENDED_BY(hn_bindings_finish) = hn_need_bindings(best, NULL);
+    for (int step = 0; step < PRIOR_STEPS && isfinite(of_rule); step++) {
+        struct hn_bindings mutant HN_ENDED_BY(hn_bindings_finish) = hn_need_bindings(&point, NULL);
+        bool valid = hn_config_mutate(config, problem, &random, &mutant);
+        double cost = valid ? find_cost(config, problem, &mutant) : INFINITY;
+        if (cost > least)
+            continue;
+        const struct hn_bindings left = point;
+        point = mutant;
+        mutant = left;
+        least = cost;
+    }
+    tuning->gaps[place].key = isfinite(of_rule) ? -of_rule / least : -1;
+    tuning->gaps[place].place = place;
 }
 
 /* Tells of points that are new whose program they have: as those have that differ in the launch
@@ -436,7 +443,7 @@ static void fill_sizes(struct tuning *tuning, const size_t *sizes, size_t count,
 {
     for (size_t i = 0; i <= count && !hn_failed(err); i++) {
         if (i < count)
-            propose(tuning, sizes[i], err);
+            propose(tuning, sizes[i]);
         take_programs(tuning, err);
         if (i > 0)
             fill_briefly(tuning, sizes[i - 1], err);
@@ -451,7 +458,7 @@ static void learn(struct tuning *tuning, size_t samples, struct hn_error *err)
     const struct hn_learn_options options = {.seed = ~tuning->options->search.seed,
                                              .samples = samples,
                                              .trees = samples < SAMPLES ? QUICK_TREES : TREES,
-                                             .wanted = WANTED};
+                                             .wanted = kernel.config->prior ? LOOKED_AT : WANTED};
     if (!hn_failed(err) && tuning->measuring.matrix->points[0].wrong)
         hn_fail(err, HN_ECONFIG,
                 "the default point is wrong at a size; name another by `defaults`");
@@ -497,12 +504,14 @@ static void refine(struct tuning *tuning, struct hn_error *err)
             measured_until_s - now_s < (now_s - began_s) / 2 + learn_s * SAMPLES_COST)
             break;
         began_s = now_s;
+        hn_parallel_do(learnt->wanted_count, 0, find_gap, tuning);
+        qsort(tuning->gaps, learnt->wanted_count, sizeof *tuning->gaps, hn_ranked_compare);
         size_t count = 0;
-        while (count < learnt->wanted_count &&
-               (sizes[count] = hn_matrix_add_size(matrix, &learnt->wanted[count], false)) !=
-                   SIZE_MAX)
+        while (count < WANTED && count < learnt->wanted_count &&
+               (sizes[count] = hn_matrix_add_size(
+                    matrix, &learnt->wanted[tuning->gaps[count].place], false)) != SIZE_MAX)
             count++;
-        /* Searches where the rule is least sure, as many as are due. */
+        /* Searches at the first of these, as many as are due. */
         double due = (double)tuning->tuned * now_s / measured_until_s;
         for (size_t i = 0; i < count && (double)tuning->searched < due; i++)
             tune_size(tuning, sizes[i], err);
@@ -542,8 +551,7 @@ static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *
         hn_store_put_rule(options->store, *session, rule, err);
 }
 
-/* Learns the rule, again with fewer configurations while their machine code is larger than the
- * family allows. */
+/* Learns the rule, with fewer configurations while it has more bytes than the family allows. */
 static void learn_rule(struct tuning *tuning, struct hn_error *err)
 {
     struct hn_family *family = tuning->measuring.config->family;

@@ -7,9 +7,8 @@
 #include "base/text.h"
 #include "runtime/plan/launch.h"
 
-/* Loops within a block cut a size into parts: by a product of parameters that an expression of the
- * config divides it by (ceil_div(K, BK), N // TILE, N % WORD), by a side of the block or all of it,
- * or by both. */
+/* Loops within a block cut a size into parts: by a product of parameters that an expression divides
+ * it by (ceil_div(K, BK), N // TILE, N % WORD), by a side of the block or all of it, or by both. */
 
 enum { MOST_ITEMS = 64 /* that one thread may be given */ };
 
@@ -183,8 +182,7 @@ int64_t hn_edge_part(const struct hn_family_edge *edge, const struct hn_bindings
     return part;
 }
 
-/* Appends how often a block goes through its loops, how full the last pass is, and how often all
- * waves do. */
+/* Appends a block's passes through its loops, how full the last is, and all waves' passes. */
 static void see_edges(const struct hn_sight *sight, const struct hn_bindings *problem,
                       const struct hn_bindings *point, const struct hn_launch_step *step,
                       double waves, float **to)

@@ -36,8 +36,7 @@ static size_t add_side(struct comparison *comparison, const struct hn_bindings *
     return place;
 }
 
-/* Searches among the points of a config, those of the rule and the matrix first; the best is a
- * side. */
+/* Searches a config's points, those of the rule and the matrix first; the best is a side. */
 static void search(struct comparison *comparison, struct hn_config *config, double budget_s,
                    struct hn_error *err)
 {

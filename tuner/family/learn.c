@@ -37,8 +37,7 @@ struct learning {
 static const double measured_weight = 4;
 
 /* Problems drawn from the family by seed, behind the sizes of the matrix: those that the family
- * names, which together weigh as much as what is drawn, and others. HN_ECONFIG in err: there are
- * none. */
+ * names, which together weigh as much as what is drawn, and others. HN_ECONFIG: there are none. */
 static void draw_samples(struct learning *learning, struct hn_error *err)
 {
     const struct hn_family *family = learning->kernel->config->family;
@@ -193,9 +192,8 @@ static void judge_sizes(const struct learning *learning, struct judged *judged)
         judged[s] = judge_size(learning, losses, deviations, s);
 }
 
-/* Sizes that were measured since the rule was least sure there say how bad it may get, and nothing
- * of how it does in the mean, nor of how often it is wrong. What configurations lose to a search is
- * known where there was one. */
+/* Sizes that were measured since the rule was least sure there say how bad it may get, not how it
+ * does in the mean or how often it is wrong. Searches say what configurations lose to them. */
 static void predict_loss(struct learning *learning, struct judged *judged)
 {
     const struct hn_matrix *matrix = learning->matrix;
@@ -227,8 +225,7 @@ static void predict_loss(struct learning *learning, struct judged *judged)
     }
 }
 
-/* The highest risk with which a choice is sure: of those with up to this risk few lost much. Below
- * 0: there is none. */
+/* The highest risk of a choice that is sure: few with up to this lost much. Below 0: none. */
 static double find_sure_risk(const struct judged *judged, size_t count)
 {
     double highest = -1, wrong = 0, seen = 0;
@@ -247,8 +244,7 @@ static double find_sure_risk(const struct judged *judged, size_t count)
     return highest;
 }
 
-/* What the rule's choice at a sample is believed to lose to the best configuration, and the
- * deviation of that. */
+/* What a sample's choice is believed to lose to the best one, and the deviation of that. */
 static void find_risk(void *context, size_t sample)
 {
     const struct learning *learning = context;
@@ -446,8 +442,7 @@ static void add_sizes(const struct hn_family *family, struct hn_rule *rule)
         ask(rule, "%s", all.data);
 }
 
-/* How many tiles configurations cut two sizes into: where one is chosen depends on how full they
- * and their waves are. */
+/* How many tiles configurations cut two sizes into: choices depend on how full these are. */
 static void add_tiles(const struct hn_family_kernel *kernel, struct hn_rule *rule)
 {
     struct hn_sight sight;

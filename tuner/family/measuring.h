@@ -43,8 +43,7 @@ double hn_measuring_spent_s(const struct hn_measuring *measuring);
 /* A line behind the time since the start. */
 void hn_measuring_say(const struct hn_measuring *measuring, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A task for a problem, with the device and the version of all sessions; for after the first, which says what
- * compiles. */
+/* A task for a problem, with the device and version of all sessions; for after the first, which says what compiles. */
 enum hn_status hn_measuring_task(struct hn_measuring *measuring, const struct hn_bindings *problem,
                                  struct hn_task *task, struct hn_error *err);
 /* The median of what was timed, NAN of anything else. */
@@ -74,8 +73,7 @@ double hn_visit_time(const struct hn_session *session, const struct hn_bindings 
 
 enum { HN_MEASURING_PROPOSED = 24 };
 
-/* The points of the matrix that may be the best at a problem, these first: by the model, where there is one. How many, `most` at
- * most. */
+/* The points of the matrix, `most` at most, that may be the best at a problem, these first: by the model, if any. How many. */
 size_t hn_measuring_promising(const struct hn_measuring *measuring, const struct hn_bindings *problem, size_t most,
                               size_t *points);
 /* Those that a search begins with. `borrowed` has room for all of the matrix. */

@@ -44,9 +44,8 @@ static const double most_loss = 1;
 /* Of a config with a prior, trees learn what that leaves, beside the mean of the size. Points count
  * ever less that lose more than so much. */
 static const double near_loss = 0.5, fading = 2;
-/* Once one tree in so many has learnt from all rows, the others do from those that lose less than
- * this, and from those that are believed to: far points, where a prior errs most, would take all
- * leaves. */
+/* Once one tree in so many has learnt from all rows, the others do from those that lose, or are
+ * said to lose, less than this: far points, where a prior errs most, would take all leaves. */
 enum { ROUGH = 4 };
 static const double close_loss = 0.2;
 
