@@ -507,10 +507,11 @@ static void refine(struct tuning *tuning, struct hn_error *err)
         hn_parallel_do(learnt->wanted_count, 0, find_gap, tuning);
         qsort(tuning->gaps, learnt->wanted_count, sizeof *tuning->gaps, hn_ranked_compare);
         size_t count = 0;
-        while (count < WANTED && count < learnt->wanted_count &&
-               (sizes[count] = hn_matrix_add_size(
-                    matrix, &learnt->wanted[tuning->gaps[count].place], false)) != SIZE_MAX)
-            count++;
+        for (size_t i = 0; i < learnt->wanted_count && count < WANTED; i++) {
+            const struct hn_bindings *wanted = &learnt->wanted[tuning->gaps[i].place];
+            sizes[count] = matrix->size_count;
+            count += hn_matrix_add_size(matrix, wanted, false) == sizes[count]; /* a new one */
+        }
         /* Searches at the first of these, as many as are due. */
         double due = (double)tuning->tuned * now_s / measured_until_s;
         for (size_t i = 0; i < count && (double)tuning->searched < due; i++)
