@@ -16,7 +16,7 @@ DOUBLE = os.path.abspath(os.environ.get("HONE_DOUBLE", hone.SOURCE / "build" / "
 ON_GPU = os.environ.get("HONE_GPU") == "1"
 DRIVER = {} if ON_GPU else {"LD_LIBRARY_PATH": DOUBLE}
 DATA = hone.TEST_DATA / "double"
-WAITS_S = 60
+WAITS_S = 120
 
 # A kernel that compiles in a few milliseconds and differs in every point. The double runs its own C function instead.
 CHEAP_CU = """\
