@@ -178,7 +178,7 @@ static const char *power_real(double base, double exponent, struct hn_value *res
 {
     if (base == 0 && exponent < 0)
         return "zero to a negative power";
-    double power = exponent == 0.5 ? sqrt(base) : pow(base, exponent);
+    double power = pow(base, exponent);
     if (isnan(power) && !isnan(base) && !isnan(exponent))
         return "negative number to a fractional power";
     if (isinf(power) && isfinite(base) && isfinite(exponent))

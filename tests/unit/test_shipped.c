@@ -120,6 +120,27 @@ static void compare_points(struct shipped *shipped)
     hn_space_destroy(space);
 }
 
+/* A rule that is learnt of the config as it is compares costs by its prior: in microseconds each,
+ * and all of them, where that does not compile. */
+static void compile_prior(struct shipped *shipped)
+{
+    double order[HN_RULE_CONFIGURATIONS_MOST];
+    struct hn_rule *rule = shipped->recording.rule;
+    const struct hn_config *config = shipped->config;
+    uint64_t at = 0;
+    if (rule == NULL || rule->cost == NULL)
+        return;
+    hn_expression_destroy(rule->cost);
+    assert_ok(hn_expression_parse(hn_expression_text(config->prior), &rule->cost, &said));
+    assert_ok(hn_rule_complete(rule, &said));
+    struct hn_rule_program *program = hn_rule_program_make(rule);
+    struct hn_bindings problem ENDED_BY(hn_bindings_finish) =
+        hn_family_draw(config->family, config->problems, 1, &at, &said);
+    if (program == NULL || hn_rule_program_find(program, &problem, order) == NULL)
+        complain(shipped, "is of a config whose prior cannot be compiled");
+    hn_rule_program_destroy(program);
+}
+
 static size_t look_at(const char *path)
 {
     struct shipped shipped = {.path = path};
@@ -128,6 +149,7 @@ static size_t look_at(const char *path)
     load_config(&shipped);
     compare_version(&shipped);
     compare_points(&shipped);
+    compile_prior(&shipped);
     hn_config_destroy(shipped.config);
     hn_recording_finish(&shipped.recording);
     return shipped.faults;
