@@ -229,8 +229,7 @@ static double stretch_of(const struct hn_record *record, const struct view *view
     return fmax(stretch, 1);
 }
 
-/* Of the time, for how much of it a multiprocessor has work, in the mean; 1 where that is not
- * known. */
+/* The share of the time for which a multiprocessor has work, in the mean; 1: it is not known. */
 static double active_of(const struct view *view)
 {
     double active = ratio_of(view, HN_COUNTER_ACTIVE_CYCLES, HN_COUNTER_LONGEST_CYCLES);
