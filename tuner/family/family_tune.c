@@ -372,9 +372,8 @@ static void fill_briefly(struct tuning *tuning, size_t size, struct hn_error *er
 
 /* What the prior says of a point at a size; INFINITY: nothing, or it is not valid there. */
 static double find_cost(const struct hn_config *config, const struct hn_bindings *problem,
-                        const struct hn_bindings *point)
+                        const struct hn_bindings *point, bool valid)
 {
-    bool valid = hn_config_find_broken(config, problem, point, NULL) == NULL;
     double cost = valid ? hn_config_estimate(config, problem, point, NULL) : 0;
     return cost > 0 ? cost : INFINITY;
 }
@@ -391,8 +390,10 @@ static void find_gap(void *context, size_t place)
     struct hn_random random = hn_random_seeded(place);
     double least = INFINITY;
     for (size_t c = 0; c < rule->configuration_count; c++) {
-        double cost = find_cost(config, problem, &rule->configurations[c]);
-        best = cost < least ? &rule->configurations[c] : best;
+        const struct hn_bindings *own = &rule->configurations[c];
+        bool valid = hn_config_find_broken(config, problem, own, NULL) == NULL;
+        double cost = find_cost(config, problem, own, valid);
+        best = cost < least ? own : best;
         least = fmin(least, cost);
     }
     const double of_rule = least;
@@ -400,7 +401,7 @@ static void find_gap(void *context, size_t place)
     for (int step = 0; step < PRIOR_STEPS && isfinite(of_rule); step++) {
         struct hn_bindings mutant HN_ENDED_BY(hn_bindings_finish) = hn_need_bindings(&point, NULL);
         bool valid = hn_config_mutate(config, problem, &random, &mutant);
-        double cost = valid ? find_cost(config, problem, &mutant) : INFINITY;
+        double cost = find_cost(config, problem, &mutant, valid);
         if (cost > least)
             continue;
         const struct hn_bindings left = point;
@@ -408,8 +409,7 @@ static void find_gap(void *context, size_t place)
         mutant = left;
         least = cost;
     }
-    tuning->gaps[place].key = isfinite(of_rule) ? -of_rule / least : -1;
-    tuning->gaps[place].place = place;
+    tuning->gaps[place] = (struct hn_ranked){isfinite(of_rule) ? -of_rule / least : -1, place};
 }
 
 /* Tells of points that are new whose program they have: as those have that differ in the launch
