@@ -109,7 +109,7 @@ class Tuned(Case):
         self.assertLessEqual(int(losses[-1][1]), family["cells"])
         self.assertEqual(len(compared), 3)
         self.assertEqual(len(set(compared)), 3)
-        self.assertIn("next: hone export scale -o scale_tuned.h", said)
+        self.assertIn(f"next: hone export scale -o scale_tuned.h\n      hone replay {self.config} --family\n", said)
 
     def check_rule(self, rule):
         self.assertEqual(rule["values"], [{"name": "n", "low": 1, "high": 20000}])
