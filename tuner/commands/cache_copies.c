@@ -334,8 +334,7 @@ static void add_code(struct hn_store *store, struct hn_recording *recording, str
     hn_plan_destroy(plan);
 }
 
-/* A tuning, or the rule of a family, with its plan; what was imported without one is exported
- * without one. */
+/* A tuning, or the rule of a family, with its plan, unless it was imported without one. */
 static void export_one(const struct hn_given *given, const struct hn_tuned *tuned, const char *path,
                        struct hn_error *err)
 {

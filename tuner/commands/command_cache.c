@@ -191,8 +191,7 @@ static void run_list(struct hn_given *given, struct hn_error *err)
 
 enum { SHOWN = 5 };
 
-/* One tuning with all its records; the ok ones first, best first, and of them those of a final
- * race. */
+/* One tuning with all its records: the ok ones first, best first, those of a final race ahead. */
 struct view {
     const struct hn_tuned *tuned;
     struct hn_records records;

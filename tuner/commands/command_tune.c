@@ -18,8 +18,7 @@
 #include "tuner/report/table.h"
 #include "tuner/server/server.h"
 
-/* Whose turn a problem is, where several tuners share the cache of a server; where they do not it
- * is always one's own. */
+/* Whose turn a problem is: one's own, unless several tuners share the cache of a server. */
 enum turn {
     TURN_NOW,
     TURN_LATER, /* another is at it */
