@@ -378,8 +378,7 @@ static double find_cost(const struct hn_config *config, const struct hn_bindings
     return cost > 0 ? cost : INFINITY;
 }
 
-/* The least that the prior says of the rule's configurations at a size over the least that it says
- * of points found by steps from there. */
+/* At a size: the prior's least of the rule's configurations over that of points steps away. */
 static void find_gap(void *context, size_t place)
 {
     struct tuning *tuning = context;
@@ -523,8 +522,7 @@ static void refine(struct tuning *tuning, struct hn_error *err)
     }
 }
 
-/* Puts the rule into the store, with its bytes and the machine code of its configurations; 0
- * becomes the session that is begun for it. */
+/* Puts the rule into the store, with its configurations' machine code. Session 0: begins one. */
 static void keep(struct hn_measuring *measuring, struct hn_rule *rule, int64_t *session,
                  struct hn_error *err)
 {

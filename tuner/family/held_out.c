@@ -16,14 +16,17 @@ struct compared {
     double best_us;               /* of all */
 };
 
-/* What is compared: the rule's configurations, which searches may not look at, then the default
- * point and what searches found. */
+/* What is compared: the rule's configurations, the default point and what searches found. */
 struct comparison {
     const struct hn_held_out *held_out;
     const struct hn_bindings *problem;
     struct hn_bindings points[HN_RULE_CONFIGURATIONS_MOST + 3];
+    double seen_us[HN_RULE_CONFIGURATIONS_MOST + 3]; /* by searches; 0, NAN: not by any */
+    double least_us;                                 /* of these */
     size_t count;
 };
+
+static const double raced_within = 1.3; /* of the least that was seen */
 
 /* The place of a side, which is added unless it is there. */
 static size_t add_side(struct comparison *comparison, const struct hn_bindings *point)
@@ -51,9 +54,25 @@ static void search(struct comparison *comparison, struct hn_config *config, doub
         .first = known, .first_count = count, .budget_s = budget_s, .hasty = true};
     if (!hn_visit_run(measuring, config, comparison->problem, &asked, &visit, err))
         return;
+    for (size_t i = 0; i < rule->configuration_count; i++) {
+        comparison->seen_us[i] = hn_visit_time(visit.session, &rule->configurations[i], NULL, err);
+        comparison->least_us = fmin(comparison->least_us, comparison->seen_us[i]);
+    }
     const struct hn_record *best = hn_session_state(visit.session)->best;
     if (best != NULL)
         (void)add_side(comparison, &best->point);
+}
+
+/* All but those of the rule's that searches saw to be far behind the best of these. */
+static size_t pick_raced(const struct comparison *comparison, size_t chosen, size_t untuned,
+                         struct hn_bindings *raced)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < comparison->count; i++)
+        if (i == chosen || i == untuned ||
+            !(comparison->seen_us[i] > raced_within * comparison->least_us))
+            raced[count++] = comparison->points[i];
+    return count;
 }
 
 static bool usable(int configuration, void *context)
@@ -91,7 +110,7 @@ static void say_compared(const struct hn_measuring *measuring, const struct hn_b
 static struct compared compare(const struct hn_held_out *held_out,
                                const struct hn_bindings *problem, bool *sure, struct hn_error *err)
 {
-    struct comparison comparison = {.held_out = held_out, .problem = problem};
+    struct comparison comparison = {.held_out = held_out, .problem = problem, .least_us = INFINITY};
     struct compared compared = {NAN, NAN, NAN, NAN, NAN};
     const struct hn_rule *rule = held_out->rule;
     double budget_s = held_out->budget_s / held_out->count;
@@ -109,9 +128,11 @@ static struct compared compare(const struct hn_held_out *held_out,
         search(&comparison, held_out->measuring->config, budget_s / 2, err);
     search(&comparison, whole, freezes ? budget_s / 2 : budget_s, err);
     size_t untuned = add_side(&comparison, hn_plan_default(plan, problem));
+    struct hn_bindings raced[HN_RULE_CONFIGURATIONS_MOST + 3];
+    size_t raced_count = pick_raced(&comparison, (size_t)chosen, untuned, raced);
     const struct hn_session_options asked = {
-        .points = comparison.points, .point_count = comparison.count, .race_within = HN_RACE_LOSS};
-    hn_config_keep_points(whole, comparison.points, comparison.count);
+        .points = raced, .point_count = raced_count, .race_within = HN_RACE_LOSS};
+    hn_config_keep_points(whole, raced, raced_count);
     bool ran = hn_visit_run(held_out->measuring, whole, problem, &asked, &visit, err);
     struct hn_matrix *matrix = held_out->measuring->matrix;
     for (size_t i = 0; i < comparison.count; i++) {
@@ -137,8 +158,7 @@ static struct compared compare(const struct hn_held_out *held_out,
     return compared;
 }
 
-/* A rule is held against searches at sizes that it has not seen: when it was learnt, and later,
- * when a rule of the cache is replayed. */
+/* Holds a rule that was learnt, or is replayed, against searches at sizes it has not seen. */
 
 enum { MOST_DRAWS = 200 }; /* until a size comes that was not used */
 

@@ -517,8 +517,7 @@ static void begin_rule(struct learning *learning, struct hn_error *err)
         evaluate_features(learning, err);
 }
 
-/* Numbers that the logarithm of what the prior says is corrected by: least squares over samples,
- * where points near to the best count most. */
+/* What the prior's logarithm is corrected by: least squares, points near the best counting most. */
 static void fit_corrections(const struct learning *learning, size_t configuration,
                             double *corrections)
 {

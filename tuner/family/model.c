@@ -41,8 +41,7 @@ struct tree {
 /* Losses, not times: how long a size takes is the same for all points, and of points that take
  * several times as long as the best nobody needs to know how long. */
 static const double most_loss = 1;
-/* Of a config with a prior, trees learn what that leaves, beside the mean of the size. Points count
- * ever less that lose more than so much. */
+/* Trees learn what a prior leaves, beside the size's mean. Points count less that lose more. */
 static const double near_loss = 0.5, fading = 2;
 /* Once one tree in so many has learnt from all rows, the others do from those that lose, or are
  * said to lose, less than this: far points, where a prior errs most, would take all leaves. */
