@@ -553,8 +553,7 @@ void hn_arena_lend_inputs(struct hn_arena *arena, size_t set, struct hn_error *e
         fill_set(arena, set, true, err);
 }
 
-/* Zeroed are all sets of what launches leave at zero, since it is launched in batches; of others
- * the first. */
+/* Zeroed are all sets of what launches, in batches, leave at zero; of others the first. */
 void hn_arena_restore(struct hn_arena *arena, struct hn_error *err)
 {
     struct hn_context *context = arena->context;

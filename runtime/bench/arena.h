@@ -105,8 +105,7 @@ void hn_arena_repair(struct hn_arena *arena, struct hn_error *err);
  * HN_ECONFIG: it holds nothing but NaN and infinities. */
 void hn_arena_load(struct hn_arena *arena, size_t argument, const char *path, struct hn_error *err);
 
-/* Puts each argument into the state that a launch expects, in the first set: inout restored, counters and metrics
- * zeroed. */
+/* Puts the first set's arguments into the state that a launch expects: inout restored, counters and metrics zeroed. */
 void hn_arena_restore(struct hn_arena *arena, struct hn_error *err);
 /* Poisons the outputs of the first `sets` sets, or their scratch, from that seed (support_fill.cuh). */
 void hn_arena_poison(struct hn_arena *arena, enum hn_role role, size_t sets, uint64_t seed, struct hn_error *err);

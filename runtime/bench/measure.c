@@ -31,8 +31,7 @@ static const struct row STREAMS = {4000.0, 2000.0, 100};
 static const double DISTURBANCE_US = 1.5;
 /* What cuda.h promises of events, us. */
 static const double RESOLUTION_US = 0.5;
-/* Spins by which the timer's step is measured: so many, each longer by a little than the one
- * before. */
+/* Spins by which the timer's step is measured: so many, each a little longer than the last. */
 enum { STEPS = 12 };
 static const uint64_t STEP_NS = 37;
 

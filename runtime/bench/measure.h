@@ -103,8 +103,7 @@ void hn_sampler_prepare(const struct hn_work *work, size_t sets, enum hn_outputs
  * prepared so that they can be compared. */
 void hn_sampler_take(const struct hn_work *work, size_t count, size_t compared, struct hn_sample *samples,
                      struct hn_error *err);
-/* Queues launches as the regime has them, one behind the other, cold ones over so many sets of the arguments in
- * turn. */
+/* Queues launches as the regime has them, one behind the other, cold ones over so many sets of arguments in turn. */
 void hn_sampler_queue(const struct hn_work *work, size_t sets, size_t count, struct hn_error *err);
 /* Whether poison costs so little, beside samples of so many microseconds, that it may as well come before all of them:
  * then none is told from another. */

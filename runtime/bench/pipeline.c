@@ -538,8 +538,7 @@ void hn_pipeline_poison(const struct hn_variant *variant, uint64_t seed, struct 
     }
 }
 
-/* Something in the guard zones, which are written again, tells more than what else a launch may
- * have done. */
+/* Something in the guard zones, written again here, tells more than what else a launch may do. */
 void hn_pipeline_collect(const struct hn_variant *variant, const char *when, struct hn_error *err)
 {
     const struct hn_flow *flow = variant->launch.flow;

@@ -231,8 +231,7 @@ static struct hn_lib_rule *find_rule(const struct hn_lib_known *known,
     return found;
 }
 
-/* Which point serves a problem: by what the cache holds, and by what the caller wants when it holds
- * nothing. */
+/* Which point serves a problem: what the cache holds, else what the caller wants then. */
 struct search {
     struct hn_lib_question asked;
     struct hn_lib_known *known; /* NULL: nothing is tuned of the kernel, or it was not asked for */

@@ -421,8 +421,7 @@ static void check_energy(struct hn_reader *reader)
                            plan->objective, plan->arguments[i].name);
 }
 
-/* Checks what only holds or fails once all is read: names in expressions, the default point,
- * launches at it. */
+/* Checks what needs all to be read: names in expressions, the default point, launches at it. */
 static void check_all(struct hn_reader *reader)
 {
     struct hn_plan *plan = reader->plan;
@@ -629,8 +628,7 @@ static void read_root(struct hn_reader *reader)
     read_prior(reader);
 }
 
-/* An expression that fails later, at a point, says where it stands; until now the reader has said
- * it. */
+/* An expression that fails later, at a point, says itself where it stands. */
 static void set_place(void *context, struct hn_expression *expression, const struct hn_field *field)
 {
     struct hn_reader *reader = context;

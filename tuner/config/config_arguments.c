@@ -38,8 +38,7 @@ static bool read_type_name(struct hn_reader *reader, const struct hn_yaml *node,
 
 static const char default_relative[] = "1.0e-5";
 
-/* Two units in the last place of the largest element: a kernel and its reference round on their
- * own. */
+/* Two units in the last place of the largest element: kernel and reference round on their own. */
 static const char *default_relative_bound(enum hn_element element)
 {
     return element == HN_FLOAT16       ? "2.0e-3"

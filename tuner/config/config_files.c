@@ -127,8 +127,7 @@ static const char *skip_default(const char *at)
     return at;
 }
 
-/* A token `name`, or name_word, which the prelude defines for each word. code: comments and strings
- * do not count. */
+/* A token `name`, or name_word, as the prelude has it. code: not in comments and strings. */
 static bool occurs(const char *text, const char *name, bool code)
 {
     size_t length = strlen(name);

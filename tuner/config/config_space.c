@@ -117,8 +117,7 @@ static void read_problem_list(struct hn_reader *reader, const struct hn_yaml *no
     }
 }
 
-/* The names of problem values as they stand in the first problem, or in the family where there is
- * no problem. */
+/* The names of problem values as in the first problem or, where there is none, in the family. */
 static void name_problem_values(struct hn_reader *reader, const struct hn_yaml *first)
 {
     const struct hn_family *family = first == NULL ? reader->config->family : NULL;

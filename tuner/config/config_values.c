@@ -147,8 +147,7 @@ static void read_bounds(struct hn_reader *reader, const struct hn_yaml *node, st
                        node->child->text, node->child->next->text);
 }
 
-/* Steps from low that stay within high. A real step may miss it by rounding only: 0.1 to 0.3 by 0.1
- * has three values. */
+/* Steps from low within high, which rounding may miss: 0.1 to 0.3 by 0.1 has three values. */
 static double count_steps(const struct hn_value *low, const struct hn_value *high,
                           const struct hn_value *step)
 {

@@ -618,8 +618,7 @@ static void weigh(struct finals *finals, bool decides, struct hn_error *err)
     }
 }
 
-/* False: it could not be done. A tune without time for it, or where no worker comes up, does
- * without. */
+/* False: a tune without time for it, or where no worker comes up, does without. */
 static bool run_beside(struct hn_session *session, struct hn_run *run, struct hn_error *err)
 {
     struct hn_error reason = {.status = HN_OK};

@@ -22,8 +22,7 @@
 /* Programs as what is measured. Points are built side by side, each in an empty folder of its own;
  * commands run one after another, under the GPU's lock, while builds go on. */
 
-/* A race, or the measuring of one point, ends when it is decided or has used up its time, within
- * these limits. */
+/* A race, or the measuring of one point, ends when decided or out of time, within these limits. */
 enum { RUNS_LEAST = 2, RUNS_MOST = 3, ROUNDS_LEAST = 6, ROUNDS_MOST = 25 };
 static const double measure_ms = 10e3;
 static const double race_share = 0.1; /* of the time until then */

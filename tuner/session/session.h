@@ -8,8 +8,7 @@
 #include "tuner/session/backend.h"
 #include "tuner/strategy/strategy.h"
 
-/* The tuning of one task: proposals become tickets, tickets become records, records go to the store and back to the
- * strategy. */
+/* The tuning of one task: proposals become tickets, tickets records, records go to the store and back to the strategy. */
 
 struct hn_session_options {
     const struct hn_strategy_kind *strategy;
@@ -95,8 +94,7 @@ enum hn_status hn_session_create(struct hn_backend *backend, struct hn_store *st
                                  struct hn_error *err);
 void hn_session_destroy(struct hn_session *session);
 
-/* At most `limit` points; none where the cache may hold some of them, whatever the device. They are the caller's to free, also after
- * a failure. */
+/* At most `limit` points; none where the cache may hold some, whatever the device. The caller frees them, also after a failure. */
 void hn_points_ahead_make(struct hn_points_ahead *ahead, const struct hn_task *task, struct hn_store *store,
                           const struct hn_session_options *options, size_t limit, struct hn_error *err);
 

@@ -10,8 +10,7 @@
 /* Shared by session.c (the loop and the clock), search.c (proposals), results.c (tickets, what comes back, what is
  * held of it, and who is better) and finals.c. Functions that take an err and return nothing are sticky. */
 
-/* One proposal on its way through a session. Tickets are numbered in the order proposed: the ladder's first, then the
- * strategy's. */
+/* One proposal on its way through a session. Tickets are numbered as proposed: the ladder's first, then the strategy's. */
 enum hn_ticket_state {
     HN_TICKET_COMPILING,
     HN_TICKET_COMPILED,   /* waits for its turn on the GPU */

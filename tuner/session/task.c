@@ -166,8 +166,7 @@ enum hn_status hn_task_reference_source(const struct hn_task *task, const struct
                                     task->problem, point, source, err);
 }
 
-/* The least of the steps, which launch one kernel: the last carve-out that one of them asks for is
- * that of all. */
+/* The least of the steps, which launch one kernel: the last carve-out asked for is that of all. */
 static double occupancy_of(const struct hn_launch *launch, const struct hn_device *device,
                            const struct hn_resources *resources)
 {
