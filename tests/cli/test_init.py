@@ -319,6 +319,15 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # Of two that may be of one class the numbers stay.
                 ("template <int M> struct Shape { static constexpr int kM = M; };\ntemplate <class A, class B> __global__ void k(float *x) { x[blockIdx.x * A::kM + threadIdx.x] = B::kM; }\n"
                  "void f(float *x) { k<Shape<64>, Shape<4>><<<9, 64>>>(x); }", 'entry: "k<Shape<64>, Shape<4>>"\n'),
+                # The number of threads that nothing launches: beside the thread's index, or in whose steps it goes on.
+                ("template <int NT> __global__ void k(float *x, int n) { int i = blockIdx.x * NT + threadIdx.x; if (i < n) x[i] = 0; }\n"
+                 "template __global__ void k<128>(float *, int);", "  block: [TUNE_NT]\n", '  grid: ["ceil_div(n, TUNE_NT)"]\n'),
+                ("template <int B, int U> __global__ void k(float *x, int n) { int i = blockIdx.x * B * U + threadIdx.x;\n"
+                 "for (int u = 0; u < U; u++, i += B) if (i < n) x[i] = 0; }\n"
+                 "struct { void (*k)(float *, int); int block; } const table[] = {{k<128, 2>, 128}, {k<512, 1>, 512}};",
+                 "  block: [TUNE_B]\n", '  grid: ["ceil_div(n, TUNE_B * TUNE_U)"]\n'),
+                ("template <int W> __global__ void k(float *x, int n) { int i = blockIdx.x * W + threadIdx.x / 32; if (i < n) x[i] = 0; }\n"
+                 "template __global__ void k<4>(float *, int);", "  block: [BLOCK]\n"),
                 # Names of a class are no names of the kernel's.
                 ("template <int B> struct Traits { static constexpr int n = B; };\ntemplate <class T> __global__ void __launch_bounds__(T::n) k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; }\n"
                  "class Run { using Mine = Traits<64>; void go(float *x) { k<Mine><<<1, Mine::n>>>(x); } };", 'entry: k<Traits<TUNE_B>>\n', "  block: [TUNE_B]\n"),

@@ -139,11 +139,10 @@ static bool is_used(const struct hn_draft *draft, const char *name)
     const struct hn_unit *unit = draft->unit;
     struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
     bool idle = hn_lower(name[strlen(name) - 1]) - 'x' >= draft->dimensions; /* "BLOCK_Y" */
-    bool used =
-        HN_HAS(unit, own, name) || (!idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name));
+    bool used = !idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name);
     HN_EACH(body, unit->device)
         used |= HN_HAS(unit, *body, name);
-    return used;
+    return used || HN_HAS(unit, own, name);
 }
 
 /* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
@@ -357,21 +356,19 @@ void hn_draft_choose_compiler(struct hn_draft *draft)
 {
     struct hn_include_scan lines = {.next = draft->unit->text};
     struct hn_include include;
-    const char *why = NULL;
+    const char *why = draft->unit->host.count > 0 ? "NVRTC compiles no code of the host" : "";
+    bool suits = true;
     if (HN_HAS(draft->unit, HN_EVERYWHERE, "__CUDACC_RTC__"))
         return;
-    while (why == NULL && hn_include_next(&lines, &include)) {
+    while (suits && hn_include_next(&lines, &include)) {
         const char *name = HN_DRAFT_TEXT(draft, "%.*s", (int)include.length, include.name);
-        bool suits = include.quoted || hn_host_header_find(name, include.length) != NULL ||
-                     !hn_is_header_of_host(name, include.length);
-        if (!suits || hn_is_like(name, "library"))
-            why = HN_DRAFT_TEXT(draft, "NVRTC has no <%s>", name);
+        suits = (include.quoted || hn_host_header_find(name, include.length) != NULL ||
+                 !hn_is_header_of_host(name, include.length)) &&
+                !hn_is_like(name, "library");
+        why = suits ? why : HN_DRAFT_LINE(draft, "NVRTC has no <%s>", name);
     }
-    if (draft->unit->host.count > 0 && why == NULL)
-        why = "NVRTC compiles no code of the host";
-    if (why != NULL)
-        HN_DRAFT_NOTE(draft, "nvcc", "%s", why);
-    if (why != NULL && draft->unit->relaxed)
+    hn_draft_note(draft, "nvcc", why);
+    if (*why != '\0' && draft->unit->relaxed)
         hn_draft_note_scalar(draft, "options", "--expt-relaxed-constexpr");
 }
 
@@ -454,25 +451,23 @@ static struct passed passed_as(const struct hn_draft *draft,
 static void add_pair(struct hn_draft *draft, const struct hn_kernel_argument *declared,
                      const struct passed *passed)
 {
-    long long count = declared->bytes / hn_type_bytes(passed->field);
     const char *type = declared->type_name, *name = declared->name;
-    struct hn_draft_argument whole = {.name = name}, data = {.hidden = true};
-    data.name = HN_DRAFT_TEXT(draft, "%s_data", name);
-    if (passed->as == MAP) { /* until somebody says it */
-        data.type = "float32";
-        data.count = "65536";
-        data.role = HN_DRAFT_INOUT;
-        data.todo = HN_DRAFT_LINE(draft, "what is the buffer under %s?", name);
-        whole.other = HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: 65536, box: 32", data.name);
-        whole.todo = "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)";
-    } else {
-        data.type = passed->field;
-        data.count = HN_DRAFT_TEXT(draft, "%lld", count);
-        data.todo = HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", type);
-        whole.from = data.name;
-    }
-    *HN_GROW(draft->unit, draft->arguments) = data;
-    *HN_GROW(draft->unit, draft->arguments) = whole;
+    const char *data = HN_DRAFT_TEXT(draft, "%s_data", name);
+    long long count = declared->bytes / hn_type_bytes(passed->field);
+    bool map = passed->as == MAP; /* whose buffer is open until somebody says it */
+    *HN_GROW(draft->unit, draft->arguments) = (struct hn_draft_argument){
+        .name = data,
+        .hidden = true,
+        .type = map ? "float32" : passed->field,
+        .count = map ? "65536" : HN_DRAFT_TEXT(draft, "%lld", count),
+        .role = map ? HN_DRAFT_INOUT : HN_DRAFT_INPUT,
+        .todo = map ? HN_DRAFT_LINE(draft, "what is the buffer under %s?", name)
+                    : HN_DRAFT_LINE(draft, "which contents has %s? `file` or `fill`", type)};
+    *HN_GROW(draft->unit, draft->arguments) = (struct hn_draft_argument){
+        .name = name,
+        .from = map ? NULL : data,
+        .other = map ? HN_DRAFT_TEXT(draft, "tensor_map: %s, dims: 65536, box: 32", data) : NULL,
+        .todo = map ? "dims, strides in bytes, box, swizzle (docs/tensor-maps.md)" : NULL};
 }
 
 static const char open_role[] = "output, inout, scratch or counter?";
@@ -547,11 +542,11 @@ static void add_structure(struct hn_draft *draft, const struct hn_kernel_argumen
 {
     const char *text = "fields: {";
     struct hn_draft_argument whole = {.name = declared->name, .type = declared->record};
-    size_t i = 0;
+    size_t which = 0, i = 0;
     HN_EACH(each, draft->kernel->parameters)
-        whole.type = hn_draft_replace(
-            draft, whole.type, HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", i++), each->instance);
-    i = 0;
+        whole.type =
+            hn_draft_replace(draft, whole.type,
+                             HN_DRAFT_TEXT(draft, HN_TEMPLATE_TYPE "%zu", which++), each->instance);
     HN_EACH(field, declared->fields) {
         const struct hn_draft_name *size =
             hn_is_like(field->type, "whole") ? hn_draft_find(draft, field->last) : NULL;
@@ -615,8 +610,7 @@ static void add_macro_sizes(struct hn_draft *draft, bool guarded)
             struct hn_draft_name *size = hn_draft_add(draft, macro->name, NULL, true);
             size->preset = hn_integer(number);
             size->frozen = guarded;
-            if (!guarded)
-                hn_draft_note(draft, "own", macro->name);
+            hn_draft_note(draft, "own", guarded ? "" : macro->name);
             size->told = true;
         }
 }

@@ -438,10 +438,11 @@ static const char *grid_of(struct hn_draft *draft, const json_t *kernel, int axi
     bool problem = json_array_size(json_object_get(kernel, "ProblemSize")) > 0;
     const char *key = problem ? "ProblemSize" : "GlobalSize";
     const json_t *sizes = json_object_get(kernel, key);
-    const char *extent =
-        problem && hn_draft_find(draft, problem_names[axis]) != NULL ? problem_names[axis]
-        : problem ? size_of(draft, key, json_array_get(sizes, (size_t)axis), axes[axis])
-                  : size_of(draft, key, json_object_get(sizes, axes[axis]), axes[axis]);
+    const json_t *size =
+        problem ? json_array_get(sizes, (size_t)axis) : json_object_get(sizes, axes[axis]);
+    const char *extent = problem && hn_draft_find(draft, problem_names[axis]) != NULL
+                             ? problem_names[axis]
+                             : size_of(draft, key, size, axes[axis]);
     if (extent == NULL || strcmp(extent, "1") == 0)
         return "1";
     bool typed = text_of(kernel, "GlobalSizeType") != NULL;
@@ -500,9 +501,8 @@ static void add_options(struct hn_draft *draft, const json_t *specified)
         hn_draft_note_scalar(draft, "options", "-Dkernel_tuner=1");
     for (int axis = 0; axis < 3; axis++) {
         const char *name = HN_DRAFT_TEXT(draft, "block_size_%c", 'x' + axis);
-        const struct hn_meaning *own = hn_unit_meaning(draft->unit, name, 0);
         if (hn_draft_find(draft, name) == NULL && HN_HAS(draft->unit, HN_EVERYWHERE, name) &&
-            !own->macro)
+            !hn_unit_meaning(draft->unit, name, 0)->macro)
             hn_draft_note_scalar(draft, "options",
                                  HN_DRAFT_TEXT(draft, "-D%s={%s}", name, draft->block[axis]));
     }

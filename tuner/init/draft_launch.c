@@ -318,15 +318,26 @@ static const struct hn_draft_name *find_axis(const struct hn_draft *draft, int a
  * whose steps it goes on; else one of the launch. */
 static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_t preset)
 {
+    const struct hn_unit *unit = draft->unit;
     const char *wish = flat ? "BLOCK" : HN_DRAFT_TEXT(draft, "BLOCK_%c", 'X' + axis);
-    bool asks = HN_HAS(draft->unit, HN_EVERYWHERE, "thread_rank");
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
-        asks |= !hn_at(draft->unit, i - 1, ".");
-    HN_EACH(each, draft->names)
-        if (!asks && is_numeric(each) && each->preset.integer == preset &&
-            (hn_is_like(each->own, "block tile") ||
-             hn_at(draft->unit, hn_find(draft->unit, draft->kernel->body, each->own) - 1, "+=")))
+    bool asks = HN_HAS(unit, HN_EVERYWHERE, "thread_rank");
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
+        asks |= !hn_at(unit, i - 1, ".");
+    const struct hn_tokens body = draft->kernel->body;
+    const char *tile = flat && !draft->block_is_known ? find_tile(draft, axis, body) : NULL;
+    HN_EACH(each, draft->names) {
+        /* "blockIdx.x * NT + threadIdx.x", "blockIdx.x * NT * ITEMS" and "i += NT" */
+        bool factor = tile != NULL && hn_text_find_word(tile, each->name, strlen(each->name));
+        bool same = each->preset.integer == preset, owns = false;
+        HN_EACH_AT(i, unit, body, each->own) {
+            size_t thread = hn_at(unit, i + 1, "+") ? i + 2 : i - 8;
+            bool whole = hn_at(unit, thread, "threadIdx") && !hn_at(unit, thread + 3, "/ % * >> &");
+            owns |= (same || factor) && hn_at(unit, i - 1, "+=");
+            owns |= factor && whole && strcmp(tile, each->name) == 0;
+        }
+        if (((same && hn_is_like(each->own, "block tile")) || owns) && !asks && is_numeric(each))
             return each->name;
+    }
     struct hn_draft_name *own = hn_draft_add(draft, hn_draft_free_name(draft, wish), NULL, false);
     own->comment =
         asks ? "of the launch alone" : "TODO: which block? The kernel does not ask how large it is";

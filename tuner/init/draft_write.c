@@ -64,8 +64,7 @@ static void add_names(struct hn_draft *draft)
     HN_EACH(each, draft->names) {
         if (each->is_size && !each->made)
             HN_DRAFT_NOTE(draft, "sizes", "%s: %lld", each->name, (long long)each->preset.integer);
-        if (each->frozen)
-            hn_draft_note(draft, "frozen", each->name);
+        hn_draft_note(draft, "frozen", each->frozen ? each->name : "");
         if (each->override != NULL)
             HN_DRAFT_NOTE(draft, "overrides", "%s: %s", each->name, each->override);
         if (each->is_size)
@@ -126,9 +125,12 @@ static void add_arguments(struct hn_draft *draft)
     }
 }
 
-static void add_head(struct hn_draft *draft)
+const char *hn_draft_write(struct hn_draft *draft, const char *lines)
 {
+    struct hn_text text = {0};
     struct hn_text origin HN_ENDED_BY(hn_text_finish) = {0};
+    const char *line;
+    size_t length;
     hn_text_append_word(&origin, hn_draft_line(draft, draft->origin));
     HN_DRAFT_NOTE(draft, "origin", "%s", origin.data);
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
@@ -138,14 +140,6 @@ static void add_head(struct hn_draft *draft)
     hn_draft_note_scalar(draft, "shared", draft->shared_bytes);
     HN_DRAFT_FLAG(draft, "own_grid", draft->grid_is_known);
     HN_DRAFT_FLAG(draft, "own_block", draft->block_is_known);
-}
-
-const char *hn_draft_write(struct hn_draft *draft, const char *lines)
-{
-    struct hn_text text = {0};
-    const char *line;
-    size_t length;
-    add_head(draft);
     add_names(draft);
     add_arguments(draft);
     struct hn_render_place place = {.document = draft->document, .doubled = true};
