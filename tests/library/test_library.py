@@ -85,7 +85,7 @@ class Case(double.Case):
             self.hone("tune", adds, "--quiet")
             self.hone("tune", "symbols.yaml", "-s", "MISSING=0", "--quiet")
             self.hone("tune", "scale.yaml", "--quiet")
-            self.hone("tune", self.halves(), "-s", "BLOCK=256", "--quiet")
+            self.hone("tune", self.halves(), "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
             self.hone("tune", self.bomb(), "-s", "BLOCK=256", "-s", "ITEMS=4", "--quiet")
             for name, point in ONE_POINT.items():
                 self.hone("tune", f"{name}.yaml", "--quiet", *(word for value in point.split() for word in ("-s", value)))
