@@ -326,7 +326,8 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
     const struct hn_tokens body = draft->kernel->body;
     const char *tile = flat && !draft->block_is_known ? find_tile(draft, axis, body) : NULL;
     HN_EACH(each, draft->names) {
-        /* "blockIdx.x * NT + threadIdx.x", "blockIdx.x * NT * ITEMS" and "i += NT" */
+        /* "blockIdx.x * NT + threadIdx.x", "threadIdx.x + blockIdx.x * NT" (eight words before NT),
+         * and "blockIdx.x * NT * ITEMS" with "i += NT" */
         bool factor = tile != NULL && hn_text_find_word(tile, each->name, strlen(each->name));
         bool same = each->preset.integer == preset, owns = false;
         HN_EACH_AT(i, unit, body, each->own) {
