@@ -54,7 +54,7 @@ class Tuned(Case):
 
     def test_a_rule_is_learnt_kept_and_used(self):
         self.spoil(self.config, FAMILY, self.RARE)
-        said = self.family("--json", "--events", self.events)
+        said = self.family("--json", "--events", self.events, "--cache", self.cache)
         document = json.loads(said.stdout)[0]
         family = document["family"]
         self.assertEqual(document["kernel"], "scale")
@@ -109,7 +109,8 @@ class Tuned(Case):
         self.assertLessEqual(int(losses[-1][1]), family["cells"])
         self.assertEqual(len(compared), 3)
         self.assertEqual(len(set(compared)), 3)
-        self.assertIn(f"next: hone export scale -o scale_tuned.h\n      hone replay {self.config} --family\n", said)
+        self.assertIn(f"next: hone export scale --cache {self.cache} -o scale_tuned.h\n"
+                      f"      hone replay --family {self.config} --cache {self.cache}\n", said)
 
     def check_rule(self, rule):
         self.assertEqual(rule["values"], [{"name": "n", "low": 1, "high": 20000}])

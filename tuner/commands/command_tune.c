@@ -513,10 +513,10 @@ static void print_next(const struct hn_given *given)
                  plan->override_count > 0 ? "--format patch -o %s.patch" : "-o %s_tuned.h",
                  plan->kernel);
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s %s\n      %s%s\n",
+        fprintf(stderr, "\nnext: %s %s\n      %s\n",
                 hn_follow_up(&options, "export", plan->kernel), file,
-                hn_follow_up(&options, options.family ? "replay" : "explain", given->path),
-                options.family ? " --family" : "");
+                hn_follow_up(&options, options.family ? "replay --family" : "explain",
+                             given->path));
 }
 
 static void tune_opened(struct hn_tune *tune, struct hn_error *err)

@@ -305,6 +305,7 @@ static const struct {
     {"tune --family", REGIME | DEVICE | CACHE},
     {"explain", PROBLEM | SETS | REGIME | CACHE},
     {"export", PROBLEM | REGIME | CACHE},
+    {"replay --family", REGIME | DEVICE | CACHE},
     {"run", PROBLEM | REGIME | DEVICE},
     {"cache list", CACHE},
     {"cache compile", CACHE},
