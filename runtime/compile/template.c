@@ -24,19 +24,22 @@ struct loader {
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
-/* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
-static void check_text(const char *path, const char *text, struct hn_error *err)
+/* What is not UTF-8 can be neither kept in a cache nor sent to a worker, and a zero would end the
+ * text. */
+static void check_text(const char *path, const char *text, size_t size, struct hn_error *err)
 {
     const char *wrong = hn_text_find_not_utf8(text);
     int line = 1;
+    if (wrong == NULL && strlen(text) < size)
+        wrong = text + strlen(text);
     for (const char *at = text; wrong != NULL && at < wrong; at++)
         line += *at == '\n';
     if (hn_text_find_not_utf8(path) != NULL)
         hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file", path);
     else if (wrong != NULL)
         hn_fail(err, HN_ECONFIG,
-                "%s:%d: byte 0x%02x is not UTF-8, expected text in UTF-8; save it as such", path,
-                line, (unsigned char)*wrong);
+                "%s:%d: found byte 0x%02x, expected text in UTF-8; save it as such", path, line,
+                (unsigned char)*wrong);
 }
 
 /* The compiler is given each include under its name alone, so that none can stand for two files. */
@@ -59,8 +62,9 @@ static void add_found(struct loader *loader, const char *file, int line, const c
     struct hn_text_file *include = &template->files[number];
     include->name = hn_copy_string(name, err);
     loader->paths[number] = hn_copy_string(path, err);
-    if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &include->text, NULL, err) == HN_OK)
-        check_text(path, include->text, err);
+    size_t size;
+    if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &include->text, &size, err) == HN_OK)
+        check_text(path, include->text, size, err);
 }
 
 /* "" where it cannot be read: the compiler says so. What is no text stands as its hash. */
@@ -215,11 +219,12 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
         hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
         return;
     }
-    enum hn_status status = hn_file_read(own->name, FILE_LIMIT, &own->text, NULL, &reason);
+    size_t size;
+    enum hn_status status = hn_file_read(own->name, FILE_LIMIT, &own->text, &size, &reason);
     if (status != HN_OK)
         hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
     else
-        check_text(own->name, own->text, err);
+        check_text(own->name, own->text, size, err);
     loader->paths[0] = hn_copy_string(own->name, err);
     for (size_t i = 0; i < template->file_count; i++) {
         scan(loader, loader->paths[i], template->files[i].text, true, err);

@@ -70,9 +70,10 @@ class Templates(hone.Case):
     def test_a_template_that_is_not_utf8(self):
         config = self.copy_config()
         text = (self.folder / "saxpy.cu").read_bytes()
-        (self.folder / "saxpy.cu").write_bytes(text.replace(b"// y = a x + y", b"// y = a x + y, caf\xe9"))
-        self.fails(2, f"hone: {self.folder}/saxpy.cu:2: byte 0xe9 is not UTF-8, expected text in UTF-8; save it as such",
-                   "compile", "--arch", "sm_90", config)
+        for byte in (b"\xe9", b"\0"):
+            (self.folder / "saxpy.cu").write_bytes(text.replace(b"// y = a x + y", b"// y = a x + y, caf" + byte))
+            self.fails(2, f"hone: {self.folder}/saxpy.cu:2: found byte 0x{byte.hex()}, expected text in UTF-8; save it as such",
+                       "compile", "--arch", "sm_90", config)
 
     def test_nvrtc_that_is_no_file(self):
         os.mkfifo(self.folder / "fifo")
