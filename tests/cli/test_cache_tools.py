@@ -121,13 +121,16 @@ class CacheTools(hone.Case):
         newer = self.cache_of("newer.db", self.recording("b.json", best=256, moment=1795168900))
         older = self.cache_of("older.db", self.recording("c.json", factor=0.5, moment=1795168700))
         out = self.hone("cache", "merge", newer, older, COLUMNS="").stdout
-        self.assertIn(f"{newer}: 16 records, 0 images\n1 tuning with another result here; the newest verified session "
-                      "counts:\n", out)
+        self.assertIn(f"{newer}: 16 records, 0 images\n1 tuning with another result here; own measurements count, "
+                      "else the newest verified session:\n", out)
         lines = out.splitlines()
         self.assertRegex(lines[3], "^other point .*BLOCK 128 -> 256 .* file counts")
         self.assertRegex(lines[7], "^faster .*here counts")
         [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
         self.assertEqual(tuning["best"]["point"]["BLOCK"], 256)
+        self.hone("cache", "import", "--own", self.recording("own.json", factor=2, moment=1795168600))
+        [tuning] = json.loads(self.hone("cache", "list", "--json").stdout)["tunings"]
+        self.assertEqual(tuning["best"]["point"]["BLOCK"], 128, "measured here, although it is older")
 
     def test_merge_again_adds_nothing(self):
         self.hone("cache", "import", self.recording("a.json"))

@@ -590,8 +590,8 @@ static const struct hn_view taken_views[] = {
              "{?rules}]][; plan and template taken from the config{?completed}]"
              "[; without its {left_images} image{left_images:s}, which --images "
              "takes{?left_images}][; `{compile}` compiles their configurations]{?!quiet}"},
-    {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; the newest verified "
-             "session counts:{?conflicts}"},
+    {.line = "{conflicts:.0f} tuning{conflicts:s} with another result here; own measurements "
+             "count, else the newest verified session:{?conflicts}"},
     {.at = "conflicts", .columns = pair_columns},
     {NULL},
 };
@@ -780,8 +780,8 @@ HN_CACHE_PART(merge, HN_CACHE_MERGE, .run = run_import, .cache = HN_CACHE_WRITE,
               .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = HN_TOO_FEW "FILE...",
               .summary = "Brings the caches of several machines together.",
               .details =
-                  "As import, and lists the tunings of which both had another result: the newest "
-                  "verified session counts.",
+                  "As import, and lists the tunings of which both had another result: own "
+                  "measurements count, else the newest verified session.",
               .examples = "hone cache merge colleague.db");
 HN_CACHE_PART(
     diff, HN_CACHE_DIFF, .run = run_diff, .cache = HN_CACHE_READ, .arguments = "FILE", .least = 1,
