@@ -26,13 +26,22 @@ struct loader {
 
 /* What is not UTF-8 can be neither kept in a cache nor sent to a worker, and a zero would end the
  * text. */
-static void check_text(const char *path, const char *text, size_t size, struct hn_error *err)
+static void read_text(const char *path, struct hn_text_file *file, struct hn_error *err)
 {
-    const char *wrong = hn_text_find_not_utf8(text);
+    struct hn_error reason;
+    size_t size;
+    if (hn_failed(err))
+        return;
+    enum hn_status status = hn_file_read(path, FILE_LIMIT, &file->text, &size, &reason);
+    if (status != HN_OK) {
+        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
+        return;
+    }
+    const char *wrong = hn_text_find_not_utf8(file->text);
     int line = 1;
-    if (wrong == NULL && strlen(text) < size)
-        wrong = text + strlen(text);
-    for (const char *at = text; wrong != NULL && at < wrong; at++)
+    if (wrong == NULL && strlen(file->text) < size)
+        wrong = file->text + strlen(file->text);
+    for (const char *at = file->text; wrong != NULL && at < wrong; at++)
         line += *at == '\n';
     if (hn_text_find_not_utf8(path) != NULL)
         hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file", path);
@@ -62,9 +71,7 @@ static void add_found(struct loader *loader, const char *file, int line, const c
     struct hn_text_file *include = &template->files[number];
     include->name = hn_copy_string(name, err);
     loader->paths[number] = hn_copy_string(path, err);
-    size_t size;
-    if (!hn_failed(err) && hn_file_read(path, FILE_LIMIT, &include->text, &size, err) == HN_OK)
-        check_text(path, include->text, size, err);
+    read_text(path, include, err);
 }
 
 /* "" where it cannot be read: the compiler says so. What is no text stands as its hash. */
@@ -213,18 +220,12 @@ static void load(const char *path, struct loader *loader, struct hn_error *err)
 {
     struct hn_template *template = loader->template;
     struct hn_text_file *own = &template->files[template->file_count++];
-    struct hn_error reason;
     own->name = realpath(path, NULL);
     if (own->name == NULL) {
         hn_fail(err, HN_ECONFIG, "template %s: %s", path, strerror(errno));
         return;
     }
-    size_t size;
-    enum hn_status status = hn_file_read(own->name, FILE_LIMIT, &own->text, &size, &reason);
-    if (status != HN_OK)
-        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
-    else
-        check_text(own->name, own->text, size, err);
+    read_text(own->name, own, err);
     loader->paths[0] = hn_copy_string(own->name, err);
     for (size_t i = 0; i < template->file_count; i++) {
         scan(loader, loader->paths[i], template->files[i].text, true, err);

@@ -779,9 +779,8 @@ HN_CACHE_PART(
 HN_CACHE_PART(merge, HN_CACHE_MERGE, .run = run_import, .cache = HN_CACHE_WRITE,
               .arguments = "FILE...", .least = 1, .most = SIZE_MAX, .missing = HN_TOO_FEW "FILE...",
               .summary = "Brings the caches of several machines together.",
-              .details =
-                  "As import, and lists the tunings of which both had another result: own "
-                  "measurements count, else the newest verified session.",
+              .details = "As import, and lists the tunings of which both had another result: own "
+                         "measurements count, else the newest verified session.",
               .examples = "hone cache merge colleague.db");
 HN_CACHE_PART(
     diff, HN_CACHE_DIFF, .run = run_diff, .cache = HN_CACHE_READ, .arguments = "FILE", .least = 1,
