@@ -379,6 +379,8 @@ class Captures(double.Case):
         forge(self.folder / "params.honecap", "apply", [40, 1, 1], [128, 1, 1], [bytes(56)])
         self.assertIn("has 0 of the 1 results that the config compares: it was captured with another one, or they lie behind pointers in "
                       "structures\n", self.hone("tune", "params.yaml", "--capture", "params.honecap", expect=2).stderr)
+        self.assertIn("-p: 'launch.honecap' was captured with ",
+                      self.hone("tune", self.config, "-p", f"n={N + 1}", "--capture", "launch.honecap", expect=2).stderr)
         self.assertIn("name the config", self.hone("tune", "--capture", self.file, expect=2).stderr)
 
 

@@ -71,6 +71,7 @@ static void send_plan(const struct hn_plan *plan)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_capture *capture = NULL;
+    const struct hn_bindings none = {0};
     struct hn_error err = {0};
     const char *path = write_capture(data, size);
     if (access("/dev/shm", W_OK) == 0)
@@ -80,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     struct hn_config *config = load_config();
-    if (fuzz_fine(hn_capture_apply(capture, config, &err), &err))
+    if (fuzz_fine(hn_capture_apply(capture, &none, config, &err), &err))
         send_plan(config->plan);
     hn_config_destroy(config);
     hn_capture_close(capture);

@@ -325,7 +325,7 @@ static void replay_config(struct hn_given *given, struct hn_error *err)
         hn_capture_open(options->capture, &given->capture, err);
     given->config = hn_options_config(options, given->path, err);
     if (!hn_failed(err) && given->capture != NULL)
-        hn_capture_apply(given->capture, given->config, err);
+        hn_capture_apply(given->capture, &options->problem, given->config, err);
     /* The point, the default point, the reference and the support kernels. */
     open_all(given, HN_STORE_READ, 4, err);
     if (!hn_failed(err))

@@ -471,7 +471,7 @@ static void read_config(struct hn_given *given, struct hn_error *err)
     }
     given->config = hn_options_config(options, given->path, err);
     if (!hn_failed(err) && options->capture != NULL)
-        hn_capture_apply(given->capture, given->config, err);
+        hn_capture_apply(given->capture, &options->problem, given->config, err);
     else if (!hn_failed(err) && options->expected.count > 0)
         hn_config_set_reference(given->config, options->expected.items, options->expected.count,
                                 err);
@@ -513,10 +513,10 @@ static void print_next(const struct hn_given *given)
                  plan->override_count > 0 ? "--format patch -o %s.patch" : "-o %s_tuned.h",
                  plan->kernel);
     if (!given->options->quiet)
-        fprintf(stderr, "\nnext: %s %s\n      %s\n",
-                hn_follow_up(&options, "export", plan->kernel), file,
-                hn_follow_up(&options, options.family ? "replay --family" : "explain",
-                             given->path));
+        fprintf(
+            stderr, "\nnext: %s %s\n      %s\n", hn_follow_up(&options, "export", plan->kernel),
+            file,
+            hn_follow_up(&options, options.family ? "replay --family" : "explain", given->path));
 }
 
 static void tune_opened(struct hn_tune *tune, struct hn_error *err)

@@ -178,8 +178,8 @@ static void set_reference(struct hn_capture *capture, const struct hn_config *co
                 capture->path, plan->reference.file_count, compared);
 }
 
-enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *config,
-                                struct hn_error *err)
+enum hn_status hn_capture_apply(struct hn_capture *capture, const struct hn_bindings *given,
+                                struct hn_config *config, struct hn_error *err)
 {
     struct hn_plan *plan = config->plan;
     const char *kernel = capture->head.kernel;
@@ -194,6 +194,13 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *co
     if (!hn_failed(err))
         hn_config_take_problem(config, &capture->head.problem, err);
     set_scalars(capture, config, err);
+    struct hn_bindings captured HN_ENDED_BY(hn_bindings_finish) =
+        hn_need_bindings(&config->problems[0], NULL);
+    char *problem HN_FREED = hn_needed(hn_bindings_text(&captured));
+    if (!hn_failed(err))
+        hn_config_take_problem(config, given, err);
+    if (!hn_failed(err) && !hn_bindings_equal(&captured, &config->problems[0]))
+        hn_fail(err, HN_EUSAGE, "-p: '%s' was captured with %s", capture->path, problem);
     if (!hn_failed(err) && hn_scratch_make(&capture->folder, err) != HN_OK)
         capture->folder.path[0] = '\0';
     set_inputs(capture, config, err);

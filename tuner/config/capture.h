@@ -25,7 +25,9 @@ char *hn_capture_contents(const struct hn_capture *capture, const struct hn_capt
 
 /* Makes the config one of the captured launch: its problem, its scalars, its inputs as files in a temporary folder, and
  * as the reference files of the output that was captured. The capture has to stay open until all is done.
- * HN_ECONFIG: it is of another kernel, or of arguments that the config does not have. */
-enum hn_status hn_capture_apply(struct hn_capture *capture, struct hn_config *config, struct hn_error *err);
+ * HN_ECONFIG: it is of another kernel, or of arguments that the config does not have. HN_EUSAGE: the problem values
+ * that were given are others than those that were captured. */
+enum hn_status hn_capture_apply(struct hn_capture *capture, const struct hn_bindings *given, struct hn_config *config,
+                                struct hn_error *err);
 
 #endif
