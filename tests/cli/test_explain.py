@@ -127,10 +127,11 @@ class Explain(hone.Case):
         self.spoil(config, "[plain, ldg]", "[plain]")
         recording = self.record()
         document = json.loads(recording.read_text())
+        self.assertIn("leave one of them out", self.hone("explain", config, "--simulate", recording, "--device-name", "X", expect=2).stderr)
         for timed, found in (8, "8 with a time"), (7, "7 with a time, 1 failed"):
             text = self.hone("explain", config, "--simulate", recording).stdout
             self.assertIn(f"8 valid points: {found}", text)
-            self.assertIn(f"too little is known: {timed} measured in full; 10 points", text)
+            self.assertIn(f"over all {timed} points, each of them measured", text)
             self.assertNotIn("measure more points", text)
             row = document["cache"]["64,1,plain"]
             row.update(time="CompilationFailedConfig", times=[], hone={"outcome": "compile_error", "message": "no", "code_hash": "", "time": 1795168800})

@@ -127,8 +127,8 @@ class Places(hosts.Workers):
         full = self.list_hosts({"run": self.launcher("full", "exec env TMPDIR=/nowhere sh\n"), "gpus": 1})
         self.assertIn("left out: its launcher ended with exit status 1; it last printed: mktemp: ",
                       self.hone("tune", self.config, "--workers", full, "--install", expect=1).stderr)
-        result = self.hone("tune", self.config, "--install", expect=2)
-        self.assertIn("--install is an option of --workers", result.stderr)
+        for command in (["tune", self.config], ["device"]):
+            self.assertIn("--install is an option of --workers", self.hone(*command, "--install", expect=2).stderr)
 
     def test_data_files(self):
         """Read where they are the same as here; what a host lacks goes over, and is gone with the agent."""

@@ -616,11 +616,12 @@ void hn_effects_find(const struct hn_evidence *evidence, uint64_t seed, struct h
     struct forest forest = {.values = evidence->values, .explained = 1};
     struct sample sample;
     *effects = (struct hn_effects){0};
-    if (evidence->count - evidence->bounded < HN_EFFECTS_LEAST || evidence->best == SIZE_MAX)
-        return;
     effects->promising =
         hn_need_block(&effects->memory, evidence->parameters, sizeof *effects->promising);
     effects->exact = is_complete(evidence, effects->promising);
+    if (evidence->best == SIZE_MAX ||
+        (!effects->exact && evidence->count - evidence->bounded < HN_EFFECTS_LEAST))
+        return;
     if (!effects->exact)
         grow_forest(evidence, seed, &forest);
     fill_sample(effects, evidence, &forest, seed, &sample);
