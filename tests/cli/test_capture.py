@@ -289,7 +289,7 @@ class Captures(double.Case):
         self.assertIn("looked at 2 tunings: 1 raced again, 0 up to date already, 1 of another device, of other arguments or data",
                       self.hone("replay", "--all", "scale.yaml").stdout)
         for other in "--all", "--family":
-            self.misused(f"--capture is of one tuning: leave {other} out", "replay", other, "scale.yaml", "--capture", "a.honecap")
+            self.fails(2, f"hone: --capture is of one tuning: leave {other} out", "replay", other, "scale.yaml", "--capture", "a.honecap")
 
     def test_a_kernel_that_is_launched_less_often(self):
         """Others are named where it is not launched at all: they are no help where its launches are too few."""

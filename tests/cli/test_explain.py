@@ -127,7 +127,7 @@ class Explain(hone.Case):
         self.spoil(config, "[plain, ldg]", "[plain]")
         recording = self.record()
         document = json.loads(recording.read_text())
-        self.assertIn("leave one of them out", self.hone("explain", config, "--simulate", recording, "--device-name", "X", expect=2).stderr)
+        self.assertIn("leave --device-name out", self.hone("explain", config, "--simulate", recording, "--device-name", "X", expect=2).stderr)
         for timed, found in (8, "8 with a time"), (7, "7 with a time, 1 failed"):
             text = self.hone("explain", config, "--simulate", recording).stdout
             self.assertIn(f"8 valid points: {found}", text)

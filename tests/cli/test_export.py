@@ -146,7 +146,7 @@ int main(void)
             self.write("table.in", text)
             self.fails(2, "hone: " + said, "export", "saxpy", "--template", "table.in", "-o", "left.h")
         self.assertFalse((self.folder / "left.h").exists())
-        self.misused("--template is a format of its own: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
+        self.fails(2, "hone: --template is a format of its own: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
 
     def test_macros_change_no_line_of_the_source(self):
         self.fails(2, "hone: 'saxpy' changes no line of its source: its parameters are macros, which the header defines; 'override' in its "
@@ -356,7 +356,7 @@ int main(void)
         self.assertIn("#define HONE_SAXPY_MORE 0\n", result.stdout)
 
     def test_defaults_need_a_config(self):
-        self.misused("--defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
+        self.fails(2, "hone: --defaults: name the config that has them with --config", "export", "saxpy", "--defaults")
         self.misused("--defaults: json has results only; expected header, source, patch or cubin-header", "export", "saxpy",
                      "--defaults", "--config", "saxpy.yaml", "--format", "json")
 

@@ -625,10 +625,10 @@ class Refused(Case):
                          f"--held-out={value}")
 
     def test_replays(self):
-        for arguments, message in ((["--all", "--family"], "--all races tunings again, --family a rule: give one of them"),
+        for arguments, message in ((["--all", "--family"], "--all races what is stale of all problems and regimes: it cannot be given with --family"),
                                    (["--held-out", "3"], "--held-out is an option of --family"),
                                    (["--budget", "3s"], "--budget is the time of --family's searches")):
-            self.misused(message, "replay", self.config, *arguments)
+            self.fails(2, f"hone: {message}", "replay", self.config, *arguments)
         replay = ["replay", "--family", self.config]
         self.fails(2, "hone: --family draws sizes of the family's: it cannot be given with --problem", *replay, "-p", "n=5")
         self.spoil(self.config, FAMILY, "problem: {n: 24576}")

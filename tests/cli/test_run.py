@@ -76,7 +76,7 @@ class Verdict(double.Case):
         for fault, said in ((4, self.assertNotIn), (0, self.assertIn)):  # a wrong point is not called verified
             result = self.hone("run", "faults.yaml", "-s", f"FAULT={fault}", "--verify-only", expect=3 if fault else 0)
             said("\n  verified     max error ", result.stdout)
-        self.misused("--verify-only takes no times: leave --energy out", "run", self.config, "--verify-only", "--energy")
+        self.fails(2, "hone: --verify-only takes no times: leave --energy out", "run", self.config, "--verify-only", "--energy")
 
     def test_a_write_past_the_end(self):
         _, problem = self.judge(self.folder / "faults.yaml", "-s", "FAULT=5", expect=3)

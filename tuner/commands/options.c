@@ -331,54 +331,46 @@ static const struct clash {
     const char *option; /* NULL: always */
     const char *with;   /* some, with blanks between them */
     bool needed;        /* the option says nothing without the other one; else nothing beside it */
-    bool usage;         /* said with where help is found */
     const char *reason; /* printf, of the other one and the command's name */
 } clashes[] = {
-    {HN_TUNE, "counters", "family simulate", false, false,
+    {HN_TUNE, "counters", "family simulate", false,
      "--counters reads what a GPU counts of one problem's finalists: leave --%s out"},
-    {HN_TUNE, "reference", "capture", false, false, "--reference: a capture has its own"},
-    {HN_TUNE, "loss", "family", true, false, "--loss is an option of --family"},
-    {HN_TUNE, "held-out", "family", true, false, "--held-out is an option of --family"},
-    {HN_TUNE, "energy", "family simulate", false, false,
+    {HN_TUNE, "reference", "capture", false, "--reference: a capture has its own"},
+    {HN_TUNE, "loss", "family", true, "--loss is an option of --family"},
+    {HN_TUNE | HN_REPLAY, "held-out", "family", true, "--held-out is an option of --family"},
+    {HN_TUNE, "energy", "family simulate", false,
      "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor "
      "--simulate"},
     {HN_TUNE, "family", "simulate capture problem reference full stop-chance retry-failed", false,
-     false,
      "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "
      "given with --%s"},
-    {HN_TUNE, "allow-run", "workers counters energy regime capture reference", false, false,
+    {HN_TUNE, "allow-run", "workers counters energy regime capture reference", false,
      "--allow-run runs programs on this machine, and takes their time alone: leave --%s out"},
-    {HN_TUNE, "workers", "device jobs", false, false,
+    {HN_TUNE, "workers", "device jobs", false,
      "--%s is of this machine, and --workers says where to measure and to compile: leave one of "
      "them out"},
-    {HN_TUNE | HN_DEVICE, "install", "workers", true, false, "--install is an option of --workers"},
-    {HN_SPACE, "count", "list sample", false, true,
-     "--count, --list and --sample exclude each other"},
-    {HN_SPACE, "list", "sample", false, true, "--count, --list and --sample exclude each other"},
-    {HN_INPUTS, NULL, "output", true, true, "expected a CONFIG, and a folder to write to: -o DIR"},
-    {HN_EXPLAIN, "counters", "simulate", false, true,
-     "--counters reads a GPU's, and --simulate a recording: leave one of them out"},
-    {HN_EXPLAIN, "device-name", "simulate", false, true,
-     "--device-name is of the cache, and --simulate a recording: leave one of them out"},
-    {HN_RUN, "verify-only", "energy", false, true, "--verify-only takes no times: leave --%s out"},
-    {HN_EXPORT, "template", "format json", false, true,
+    {HN_TUNE | HN_DEVICE, "install", "workers", true, "--install is an option of --workers"},
+    {HN_SPACE, "count", "list sample", false, "--count, --list and --sample exclude each other"},
+    {HN_SPACE, "list", "sample", false, "--count, --list and --sample exclude each other"},
+    {HN_INPUTS, NULL, "output", true, "expected a CONFIG, and a folder to write to: -o DIR"},
+    {HN_EXPLAIN, "simulate", "counters device-name", false,
+     "--simulate reads a recording: leave --%s out"},
+    {HN_RUN, "verify-only", "energy", false, "--verify-only takes no times: leave --%s out"},
+    {HN_EXPORT, "template", "format json", false,
      "--template is a format of its own: leave --%s out"},
-    {HN_EXPORT, "defaults", "config", true, true,
+    {HN_EXPORT, "defaults", "config", true,
      "--defaults: name the config that has them with --config"},
-    {HN_REPLAY, "all", "family", false, true,
-     "--all races tunings again, --family a rule: give one of them"},
-    {HN_REPLAY, "capture", "all family", false, true, "--capture is of one tuning: leave --%s out"},
-    {HN_REPLAY, "all", "problem set regime max-slowdown", false, false,
+    {HN_REPLAY, "capture", "all family", false, "--capture is of one tuning: leave --%s out"},
+    {HN_REPLAY, "all", "family problem set regime max-slowdown", false,
      "--all races what is stale of all problems and regimes: it cannot be given with --%s"},
-    {HN_REPLAY, "held-out", "family", true, true, "--held-out is an option of --family"},
-    {HN_REPLAY, "budget", "family", true, true, "--budget is the time of --family's searches"},
-    {HN_REPLAY, "family", "problem", false, false,
+    {HN_REPLAY, "budget", "family", true, "--budget is the time of --family's searches"},
+    {HN_REPLAY, "family", "problem", false,
      "--family draws sizes of the family's: it cannot be given with --problem"},
-    {HN_DEVICE, "measure", "workers", false, false,
+    {HN_DEVICE, "measure", "workers", false,
      "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
      "where it needs them"},
     {HN_CACHE_IMPORT | HN_CACHE_MERGE | HN_CACHE_PRUNE | HN_CACHE_CHECK | HN_CACHE_COMPILE, NULL,
-     "base", false, false, "`hone %2$s` is of one cache: --%1$s says nothing there"},
+     "base", false, "`hone %2$s` is of one cache: --%1$s says nothing there"},
 };
 
 /* The first of some options, with blanks between them, that is given; NULL: none is. */
@@ -419,11 +411,7 @@ static void find_clash(const struct hn_options *options, struct hn_error *err)
         const struct clash *clash = &clashes[i];
         const char *with = find_given(options, clash->with);
         bool asked = clash->option == NULL || hn_options_given(options, clash->option);
-        if ((clash->of & options->of->of) == 0 || !asked || (with != NULL) == clash->needed)
-            continue;
-        if (clash->usage)
-            hn_options_misused(options, err, clash->reason, with);
-        else
+        if ((clash->of & options->of->of) != 0 && asked && (with != NULL) != clash->needed)
             hn_fail(err, HN_EUSAGE, clash->reason, with, options->of->name);
     }
 }

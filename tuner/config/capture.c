@@ -194,13 +194,12 @@ enum hn_status hn_capture_apply(struct hn_capture *capture, const struct hn_bind
     if (!hn_failed(err))
         hn_config_take_problem(config, &capture->head.problem, err);
     set_scalars(capture, config, err);
-    struct hn_bindings captured HN_ENDED_BY(hn_bindings_finish) =
-        hn_need_bindings(&config->problems[0], NULL);
-    char *problem HN_FREED = hn_needed(hn_bindings_text(&captured));
+    char *captured HN_FREED = hn_needed(hn_bindings_text(&config->problems[0]));
     if (!hn_failed(err))
         hn_config_take_problem(config, given, err);
-    if (!hn_failed(err) && !hn_bindings_equal(&captured, &config->problems[0]))
-        hn_fail(err, HN_EUSAGE, "-p: '%s' was captured with %s", capture->path, problem);
+    char *asked HN_FREED = hn_needed(hn_bindings_text(&config->problems[0]));
+    if (!hn_failed(err) && strcmp(asked, captured) != 0)
+        hn_fail(err, HN_EUSAGE, "-p: '%s' was captured with %s", capture->path, captured);
     if (!hn_failed(err) && hn_scratch_make(&capture->folder, err) != HN_OK)
         capture->folder.path[0] = '\0';
     set_inputs(capture, config, err);
