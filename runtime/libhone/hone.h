@@ -180,7 +180,7 @@ struct hone_info {
     const char *record; /* the whole record as JSON (docs/formats.md); "{}" */
     int imported;       /* it was not measured by the Hone that keeps the cache */
         const char *origin; /* "measured on node7", "imported from a.json.gz on 2026-11-22", "read from a.json.gz"; "" */
-    int sure;           /* of HONE_GRADE_FAMILY: learnt on this device, the problem is inside of what it was learnt for, and
+    int sure;           /* of HONE_GRADE_FAMILY: learnt on this device, the problem is inside of the ranges that it was learnt for, and
                            what the rule says there does not hang on a guess */
     struct hone_loss predicted, measured; /* of HONE_GRADE_FAMILY */
     struct hone_loss choice;   /* the measured one told apart: what is chosen to the best configuration of the rule, */
