@@ -612,8 +612,8 @@ class Refused(Case):
     def test_options_that_it_has_no_use_for(self):
         for option in (["--simulate", hone.SOURCE / "cache/recorded"], ["--problem", "n=5"], ["--full"], ["--stop-chance", "0.05"],
                        ["--retry-failed"], ["--reference", "y=y.npy"]):
-            self.refused("--family draws sizes, and shares its time between short searches on a GPU: it cannot be given with "
-                         f"{option[0]}", "--family", self.config, *option)
+            self.refused("--family draws sizes, and shares its time between short searches on a GPU: leave "
+                         f"{option[0]} out", "--family", self.config, *option)
         for option, value in (("--loss", "3%"), ("--held-out", "5")):
             self.refused(f"{option} is an option of --family", self.config, option, value)
 
@@ -625,12 +625,12 @@ class Refused(Case):
                          f"--held-out={value}")
 
     def test_replays(self):
-        for arguments, message in ((["--all", "--family"], "--all races what is stale of all problems and regimes: it cannot be given with --family"),
+        for arguments, message in ((["--all", "--family"], "--all races what is stale of all problems and regimes: leave --family out"),
                                    (["--held-out", "3"], "--held-out is an option of --family"),
                                    (["--budget", "3s"], "--budget is the time of --family's searches")):
             self.fails(2, f"hone: {message}", "replay", self.config, *arguments)
         replay = ["replay", "--family", self.config]
-        self.fails(2, "hone: --family draws sizes of the family's: it cannot be given with --problem", *replay, "-p", "n=5")
+        self.fails(2, "hone: --family draws sizes: leave --problem out", *replay, "-p", "n=5")
         self.spoil(self.config, FAMILY, "problem: {n: 24576}")
         self.fails(2, f"hone: --family: {self.config} has no 'family'; docs/families.md says how to write one", *replay)
 

@@ -178,7 +178,7 @@ class Places(hosts.Workers):
                 result = self.hone("tune", self.config, "--quiet", "--workers", workers, expect=2)
                 self.assertIn(message, result.stderr)
         result = self.hone("tune", self.config, "--workers", "local", "--jobs", 2, expect=2)
-        self.assertIn("--jobs is of this machine, and --workers says where to measure and to compile", result.stderr)
+        self.assertIn("--workers says where to measure and to compile: leave --jobs out", result.stderr)
 
 
 class Cards(hosts.Workers):

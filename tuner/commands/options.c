@@ -339,16 +339,13 @@ static const struct clash {
     {HN_TUNE, "loss", "family", true, "--loss is an option of --family"},
     {HN_TUNE | HN_REPLAY, "held-out", "family", true, "--held-out is an option of --family"},
     {HN_TUNE, "energy", "family simulate", false,
-     "--energy is measured of one problem's finalists on a GPU: it goes with neither --family nor "
-     "--simulate"},
+     "--energy is measured of one problem's finalists on a GPU: leave --%s out"},
     {HN_TUNE, "family", "simulate capture problem reference full stop-chance retry-failed", false,
-     "--family draws sizes, and shares its time between short searches on a GPU: it cannot be "
-     "given with --%s"},
+     "--family draws sizes, and shares its time between short searches on a GPU: leave --%s out"},
     {HN_TUNE, "allow-run", "workers counters energy regime capture reference", false,
      "--allow-run runs programs on this machine, and takes their time alone: leave --%s out"},
     {HN_TUNE, "workers", "device jobs", false,
-     "--%s is of this machine, and --workers says where to measure and to compile: leave one of "
-     "them out"},
+     "--workers says where to measure and to compile: leave --%s out"},
     {HN_TUNE | HN_DEVICE, "install", "workers", true, "--install is an option of --workers"},
     {HN_SPACE, "count", "list sample", false, "--count, --list and --sample exclude each other"},
     {HN_SPACE, "list", "sample", false, "--count, --list and --sample exclude each other"},
@@ -362,10 +359,9 @@ static const struct clash {
      "--defaults: name the config that has them with --config"},
     {HN_REPLAY, "capture", "all family", false, "--capture is of one tuning: leave --%s out"},
     {HN_REPLAY, "all", "family problem set regime max-slowdown", false,
-     "--all races what is stale of all problems and regimes: it cannot be given with --%s"},
+     "--all races what is stale of all problems and regimes: leave --%s out"},
     {HN_REPLAY, "budget", "family", true, "--budget is the time of --family's searches"},
-    {HN_REPLAY, "family", "problem", false,
-     "--family draws sizes of the family's: it cannot be given with --problem"},
+    {HN_REPLAY, "family", "problem", false, "--family draws sizes: leave --problem out"},
     {HN_DEVICE, "measure", "workers", false,
      "--measure is of this machine's GPUs: `hone tune --workers` measures the roofs of others "
      "where it needs them"},
