@@ -328,6 +328,18 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "  block: [TUNE_B]\n", '  grid: ["ceil_div(n, TUNE_B * TUNE_U)"]\n'),
                 ("template <int W> __global__ void k(float *x, int n) { int i = blockIdx.x * W + threadIdx.x / 32; if (i < n) x[i] = 0; }\n"
                  "template __global__ void k<4>(float *, int);", "  block: [BLOCK]\n"),
+                # What is as wide as a whole block is no side; a block of numbers of the source is no other number of it.
+                ("constexpr int kMaxThreadsPerBlock = 256;\n__global__ void __launch_bounds__(kMaxThreadsPerBlock) k(float *x, int n) {\n"
+                 " int i = (blockIdx.x * kMaxThreadsPerBlock + threadIdx.y) * 4 + threadIdx.x; if (i < n) x[i] = 0; }\n"
+                 "void f(float *x, int n) { config c; launchGpuKernel(k, c, stream, nullptr, \"k\", x, n); }", "  block: [BLOCK_X, BLOCK_Y]\n", "  - BLOCK_X * BLOCK_Y <= 1024\n"),
+                ("static const int WARPS = 8, BINS = 256;\n__global__ void k(float *x) { extern __shared__ float s[]; s[threadIdx.x + WARPS] = x[blockIdx.x % BINS]; x[0] = s[0]; }\n"
+                 "void f(float *x) { k<<<99, WARPS * 32, WARPS * BINS * sizeof(float)>>>(x); }", "  block: [WARPS * 32]\n", "  shared_bytes: WARPS * 256 * 4\n"),
+                # A function that a template is given, by a type that stands nowhere.
+                ("template <typename T> __device__ T relu(const T &x) { return x; }\ntemplate <typename scalar_t, scalar_t (*F)(const scalar_t &)> __global__ void k(scalar_t *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = F(x[0]); }\n"
+                 "#define LAUNCH(F) DISPATCH(type, [&] { k<scalar_t, F<scalar_t>><<<9, 64>>>(x); })\nvoid f(float *x) { LAUNCH(relu); }", 'entry: "k<float, relu<float>>"  # TODO: '),
+                # A height is no guard of an inclusion.
+                ("#ifndef KERNEL_H\n#define KERNEL_H 1\n#ifndef TILE_H\n#define TILE_H 8\n#endif\n#if !defined(TILE_W)\n#define TILE_W 32\n#endif\n"
+                 "__global__ void k(float *x) { x[threadIdx.y * TILE_W + threadIdx.x + TILE_H] = 0; }\n#endif", "\nparameters:\n  TILE_H: [2, 4, 8, 16, 32]\n  TILE_W: [8, 16, 32, 64, 128]\n"),
                 # Names of a class are no names of the kernel's.
                 ("template <int B> struct Traits { static constexpr int n = B; };\ntemplate <class T> __global__ void __launch_bounds__(T::n) k(float *x) { x[blockIdx.x * T::n + threadIdx.x] = 0; }\n"
                  "class Run { using Mine = Traits<64>; void go(float *x) { k<Mine><<<1, Mine::n>>>(x); } };", 'entry: k<Traits<TUNE_B>>\n', "  block: [TUNE_B]\n"),
@@ -959,11 +971,11 @@ __global__ void k(own::Image image, own::Packed packed, own::Hidden hidden, own:
         self.assertIn("{name: leap, type: dim3, fields: {x: x, y: y, z: z}}  # TODO: which values, in `problem` too?\n", draft)
 
     def test_views_with_methods(self):
-        """A method may write to all that its structure points to."""
+        """A method may write to all that its structure points to, which its template is given the type of."""
         draft = self.draft("template <class T> struct Rows { T *data; int step; __device__ T *row(int y) const { return data + y * step; } };\n"
                            "__global__ void k(Rows<const float> in, Rows<float> out, int n) { out.row(blockIdx.x)[threadIdx.x] = in.row(n)[0]; }\n")
-        self.assertIn("{name: in_data, type: uint8, count: n * ROWS, role: inout}  # TODO: T: which type?  # TODO: output, ", draft)
-        self.assertIn("{name: out_data, type: uint8, count: n * ROWS, role: inout}  # TODO: T: which type?  # TODO: output, ", draft)
+        self.assertIn("{name: in_data, type: float32, count: n * ROWS}  # TODO: how many", draft)
+        self.assertIn("{name: out_data, type: float32, count: n * ROWS, role: inout}  # TODO: output, ", draft)
 
     def test_function_objects(self):
         """What is called is what a launch passes, also by a function of the host that is a template, or an instantiation names."""

@@ -67,6 +67,7 @@ enum {
     X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
     X(CXCursor, getCursorReferenced, (CXCursor)) X(CXType, getArgType, (CXType, unsigned))                             \
     X(CXType, Cursor_getTemplateArgumentType, (CXCursor, unsigned))                                                   \
+    X(CXType, Type_getTemplateArgumentAsType, (CXType, unsigned))                                                     \
     X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
     X(unsigned, isConstQualifiedType, (CXType)) X(long long, Type_getSizeOf, (CXType))                                \
     X(unsigned, Cursor_isBitField, (CXCursor)) X(int, getCXXAccessSpecifier, (CXCursor))                              \

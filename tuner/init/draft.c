@@ -289,10 +289,10 @@ static const char *given_type(struct hn_draft *draft, struct hn_tokens item, con
                          hn_next(unit, "=", &parameter, &name) &&
                          !hn_at(unit, name.begin, "bool class typename") &&
                          hn_draft_number(draft, hn_draft_translate(draft, each), HN_OF_ALL) > 0;
-            text =
-                HN_DRAFT_TEXT(draft, "%s%s%s", text, sign,
-                              named ? add_number(draft, hn_text_at(unit, name.end - 1), each, false)
-                                    : given_type(draft, each, open, false, depth - 1));
+            text = HN_DRAFT_TEXT(
+                draft, "%s%s%s", text, sign,
+                named ? add_number(draft, hn_text_at(unit, name.end - 1), each, false)
+                      : given_type(draft, each, *open == '(' ? "float" : open, false, depth - 1));
         }
         text = HN_DRAFT_TEXT(draft, "%s>", text);
     }

@@ -214,7 +214,7 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
 static const char *with_block(const struct hn_draft *draft, const char *text, int axis)
 {
     const long long number = hn_draft_number(draft, draft->block[axis], HN_OF_PARAMETERS);
-    if (text == NULL || number <= 2)
+    if (text == NULL || number <= 2 || strchr(draft->block[axis], ' ') != NULL)
         return text;
     return hn_draft_replace(draft, text, HN_DRAFT_TEXT(draft, "%lld", number), draft->block[axis]);
 }
@@ -540,8 +540,14 @@ static void guess_block(struct hn_draft *draft)
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
          flat = true;
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "threadIdx")
-        flat &= !hn_at(draft->unit, i + 2, "y z");
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "threadIdx") {
+        bool elsewhere = false;
+        HN_EACH(other, draft->unit->kernels)
+            elsewhere |= other != draft->kernel && HN_WITHIN(other->body, i);
+        flat &= elsewhere || !hn_at(draft->unit, i + 2, "y z");
+    }
+    if (!flat && !along && square != NULL && square->preset.integer > 32)
+        square = NULL; /* nothing is as wide in two directions */
     const int64_t usual[] = {!flat ? 32 : most > 0 ? most : 256, 8, 1};
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {

@@ -25,6 +25,7 @@ struct reading {
     bool host;                        /* what was read last */
     struct hn_kernel *kernel;         /* which that function is; NULL: none */
     struct hn_kernel_argument *whole; /* the structure whose fields are read; NULL: none */
+    CXType record;                    /* its type */
     bool foreign;        /* a file of the source's own is missing, which may define anything */
     const char *defines; /* of the prelude: names that nothing declares */
     void *library;       /* libclang, to be closed by hn_library_close, and its functions */
@@ -130,7 +131,7 @@ bool hn_unit_number(const struct hn_unit *unit, size_t token, int64_t *number)
     const char *text = hn_text_at(unit, token);
     char *end;
     errno = 0;
-    text = strcmp(text, "true") == 0 ? "1" : strcmp(text, "false") == 0 ? "0" : text;
+    text = strcmp(text, "true") == 0 ? "1" : hn_at(unit, token, "false nullptr NULL") ? "0" : text;
     *number = strtoll(text, &end, 0);
     return end != text && errno == 0 && end[strspn(end, "uUlL")] == '\0';
 }
@@ -278,17 +279,23 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
     return of != NULL ? of : &nothing;
 }
 
-/* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H. */
+/* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H,
+ * which BLOCK_H with a number does not. */
 static const char *guarded_name(const struct hn_unit *unit, size_t hash)
 {
     static const char *const ends[] = {"_H",  "_H_",  "_H__",  "_CUH", "_CUH_",
                                        "_CU", "_HPP", "_HPP_", NULL};
     size_t at = hash + 2;
+    int64_t value;
     if (hn_at(unit, hash + 1, "if") && hn_at(unit, at, "!") && hn_at(unit, at + 1, "defined"))
         at += hn_at(unit, at + 2, "(") ? 3 : 2;
     else if (!hn_at(unit, hash + 1, "ifndef"))
         return NULL;
-    return hn_ends_in(hn_text_at(unit, at), ends) ? NULL : hn_text_at(unit, at);
+    const char *name = hn_text_at(unit, at);
+    at += hn_at(unit, at + 1, ")");
+    bool number = hn_at(unit, at + 2, "define") && hn_at(unit, at + 3, name) &&
+                  hn_unit_number(unit, at + 4, &value) && value > 1;
+    return hn_ends_in(name, ends) && !number ? NULL : name;
 }
 
 /* Whether "run" at a token is that of "void run(float *x);", not of a call. */
@@ -581,11 +588,24 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
         argument->constant = reading->isConstQualifiedType(canonical) != 0;
     }
     const char *spelled = without_words(keep(reading, reading->getTypeSpelling(canonical)));
+    /* "T *data" of "View<float>", which is no other structure's field. */
+    CXType given = {0}, record = reading->record;
+    unsigned which;
+    if (outer != NULL && outer->record[0] != '\0' &&
+        sscanf(spelled, HN_TEMPLATE_TYPE "%u", &which) == 1)
+        given = reading->Type_getTemplateArgumentAsType(record, which);
+    if (given.kind != 0 && given.kind != CXType_Pointer) {
+        type = given;
+        canonical = reading->getCanonicalType(type);
+        argument->constant |= reading->isConstQualifiedType(canonical) != 0;
+        spelled = without_words(keep(reading, reading->getTypeSpelling(canonical)));
+    }
     argument->type_name = without_words(keep(reading, reading->getTypeSpelling(type)));
     argument->assumed =
         strstr(reading->defines, HN_TEXT(reading->unit, ASSUMED_TYPE, argument->type_name)) != NULL;
     /* Nobody tells here what its structure's template is given. */
-    bool open = strchr(spelled, '(') != NULL || (outer != NULL && strchr(outer->record, '<'));
+    bool open = strchr(spelled, '(') != NULL ||
+                (outer != NULL && strchr(outer->record, '<') && given.kind == 0);
     argument->record = open ? "" : spelled;
     argument->bytes = reading->Type_getSizeOf(canonical);
     if (!hn_type_of_c(argument->type_name, argument->type))
@@ -599,12 +619,14 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
         return;
     argument->fields.items = hn_need_block(&reading->unit->memory, MOST_FIELDS, sizeof *argument);
     reading->whole = argument;
+    reading->record = canonical;
     reading->visitChildren(declared, read_field, reading);
     /* An instance has no children of its own. */
     if (argument->fields.count == 0 && canonical.kind == CXType_Record)
         reading->visitChildren(reading->getSpecializedCursorTemplate(declared), read_field,
                                reading);
     reading->whole = outer;
+    reading->record = record;
     /* Some versions of clang leave its namespaces out. */
     if (strstr(spelled, "::") == NULL)
         argument->record =
