@@ -334,6 +334,15 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f(float *x, int n) { config c; launchGpuKernel(k, c, stream, nullptr, \"k\", x, n); }", "  block: [BLOCK_X, BLOCK_Y]\n", "  - BLOCK_X * BLOCK_Y <= 1024\n"),
                 ("static const int WARPS = 8, BINS = 256;\n__global__ void k(float *x) { extern __shared__ float s[]; s[threadIdx.x + WARPS] = x[blockIdx.x % BINS]; x[0] = s[0]; }\n"
                  "void f(float *x) { k<<<99, WARPS * 32, WARPS * BINS * sizeof(float)>>>(x); }", "  block: [WARPS * 32]\n", "  shared_bytes: WARPS * 256 * 4\n"),
+                # Another kernel of the file is along y; a macro makes a function one of the device.
+                ("template <int block_size> __global__ void k(float *x, int n) { for (int i = threadIdx.x; i < n; i += block_size) x[blockIdx.y * n + i] = 0; }\n"
+                 "__global__ void other(float *x) { x[threadIdx.y] = 0; }", "  block: [BLOCK_SIZE, 1]\n"),
+                ("#define DEVICE static __device__\nDEVICE int index() { return blockIdx.x * blockDim.x + threadIdx.x; }\n__global__ void k(float *x) { x[index()] = 0; }",
+                 '.cu\nentry: "&k"\n'),
+                # Of a view of the template's own types a pointer has the type that it is given.
+                ("template <class V, class O> struct Csr { const O *rows; const V *values; O count; };\ntemplate <class T, class I> __global__ void k(Csr<T, I> a, T *y) {\n"
+                 " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < a.count) y[i] = a.values[a.rows[i]]; }\ntemplate __global__ void k<double, int>(Csr<double, int>, double *);",
+                 "problem: {count: 4194304}\n", "{name: a_rows, type: int32, count: count}  # TODO: may its", "{name: a_values, type: float64, count: count}  # TODO: how many", 'grid: ["ceil_div(count, BLOCK)"]\n'),
                 # A function that a template is given, by a type that stands nowhere.
                 ("template <typename T> __device__ T relu(const T &x) { return x; }\ntemplate <typename scalar_t, scalar_t (*F)(const scalar_t &)> __global__ void k(scalar_t *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = F(x[0]); }\n"
                  "#define LAUNCH(F) DISPATCH(type, [&] { k<scalar_t, F<scalar_t>><<<9, 64>>>(x); })\nvoid f(float *x) { LAUNCH(relu); }", 'entry: "k<float, relu<float>>"  # TODO: '),

@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hn_error err = {0};
     struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {.unit = &unit, .prefix = "../problems/"};
+    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {
+        .unit = &unit, .prefix = "../problems/", .document = hn_needed(json_object())};
     draft.origin = fuzz_write_file("problem.json", data, size);
     if (!fuzz_fine(hn_import_load(&draft, &err), &err))
         return 0;

@@ -61,13 +61,12 @@ enum {
     X(CXCursor, getCursorSemanticParent, (CXCursor)) X(CXCursor, getSpecializedCursorTemplate, (CXCursor))            \
     X(CXSourceRange, getCursorExtent, (CXCursor)) X(CXSourceLocation, getCursorLocation, (CXCursor))                  \
     X(CXSourceLocation, getRangeStart, (CXSourceRange)) X(CXSourceLocation, getRangeEnd, (CXSourceRange))             \
-    X(int, Location_isFromMainFile, (CXSourceLocation))                                                               \
+    X(int, Location_isFromMainFile, (CXSourceLocation)) X(CXType, Type_getTemplateArgumentAsType, (CXType, unsigned)) \
     X(void, getFileLocation, (CXSourceLocation, void **, unsigned *, unsigned *, unsigned *))                         \
     X(CXType, getCursorType, (CXCursor)) X(CXType, getCanonicalType, (CXType))                                        \
     X(CXCursor, getTypeDeclaration, (CXType)) X(CXType, getArrayElementType, (CXType))                                \
     X(CXCursor, getCursorReferenced, (CXCursor)) X(CXType, getArgType, (CXType, unsigned))                             \
     X(CXType, Cursor_getTemplateArgumentType, (CXCursor, unsigned))                                                   \
-    X(CXType, Type_getTemplateArgumentAsType, (CXType, unsigned))                                                     \
     X(CXType, getPointeeType, (CXType)) X(CXString, getTypeSpelling, (CXType))                                        \
     X(unsigned, isConstQualifiedType, (CXType)) X(long long, Type_getSizeOf, (CXType))                                \
     X(unsigned, Cursor_isBitField, (CXCursor)) X(int, getCXXAccessSpecifier, (CXCursor))                              \

@@ -136,13 +136,11 @@ static const char *add_words(struct hn_draft *draft, const char *own, const char
 /* Whether the kernel, its head or block or a function of the device has the name. */
 static bool is_used(const struct hn_draft *draft, const char *name)
 {
-    const struct hn_unit *unit = draft->unit;
-    struct hn_tokens own = {draft->kernel->head.begin, draft->kernel->body.end};
     bool idle = hn_lower(name[strlen(name) - 1]) - 'x' >= draft->dimensions; /* "BLOCK_Y" */
     bool used = !idle && hn_draft_launches(draft, HN_LAUNCH_BLOCK, name);
-    HN_EACH(body, unit->device)
-        used |= HN_HAS(unit, *body, name);
-    return used || HN_HAS(unit, own, name);
+    HN_EACH(body, draft->unit->device)
+        used |= HN_HAS(draft->unit, *body, name);
+    return used;
 }
 
 /* Whether it is a number that the source declares for itself, once or in branches of an #if, and no
@@ -395,7 +393,7 @@ const char *hn_draft_entry(const struct hn_draft *draft)
 
 /* As configs have it. */
 struct passed {
-    enum { BUFFER, SCALAR, FIELDS, STRUCTURE, TEXTURE, MAP } as; /* FIELDS: each is set */
+    enum { BUFFER, SCALAR, FIELDS, STRUCTURE, MAP } as; /* FIELDS: each is set */
     const char *type, *field; /* of an element; of all its fields, or bytes */
     int64_t multiple;         /* of it in an element of the source */
     bool type_is_known;
@@ -423,8 +421,6 @@ static struct passed passed_as(const struct hn_draft *draft,
         !declared->assumed && (declared->type[0] != '\0' || common || instance != NULL);
     if (declared->pointer)
         passed.as = BUFFER;
-    else if (hn_is_like(name, "texture"))
-        passed.as = TEXTURE;
     else if (hn_is_like(name, "map"))
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
@@ -624,7 +620,8 @@ static void add_size(struct hn_draft *draft, const struct hn_kernel_argument *de
         HN_EACH(field, declared->fields)
             add_size(draft, field);
     if (passed.as != SCALAR || !passed.type_is_known || !hn_is_like(passed.type, "whole") ||
-        hn_draft_find(draft, name) != NULL || !hn_text_is_word(name))
+        hn_is_like(declared->type_name, "texture") || hn_draft_find(draft, name) != NULL ||
+        !hn_text_is_word(name))
         return;
     /* Or a free name where configs mean something by it. */
     const char *own = hn_is_like(name, "reserved") ? hn_draft_free_name(draft, name) : name;
@@ -698,6 +695,8 @@ void hn_draft_make(struct hn_draft *draft)
         int axis = hn_text_at(unit, i + 2)[0] - 'x';
         draft->dimensions = axis < 3 && axis >= draft->dimensions ? axis + 1 : draft->dimensions;
     }
+    *HN_GROW(unit, unit->device) =
+        (struct hn_tokens){draft->kernel->head.begin, draft->kernel->body.end};
     hn_draft_choose_compiler(draft);
     hn_draft_find_launch(draft);
     choose_template(draft);
@@ -715,10 +714,6 @@ void hn_draft_make(struct hn_draft *draft)
     if (draft->kernel->parameters.count > 0 && !draft->instances_are_known)
         hn_draft_note(draft, "entry_todo",
                       "are these the types and values to instantiate it with?");
-    bool fixed = draft->grid_is_known;
-    for (int axis = 0; axis < draft->dimensions; axis++)
-        fixed = fixed && HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
-    HN_DRAFT_FLAG(draft, "fixed", fixed);
 }
 
 void hn_draft_finish(struct hn_draft *draft)

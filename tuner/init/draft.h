@@ -56,7 +56,7 @@ struct hn_draft {
     const char *block[3], *grid[3], *shared_bytes;
     const struct hn_capture *capture; /* NULL: there is none */
     const char *output;               /* the config's path, where there is one */
-    json_t *document;                 /* what is written, of all that is not above; NULL: nothing yet */
+    json_t *document;                 /* what is written, of all that is not above */
     json_t *problem;                  /* of another tuner; NULL: there is none */
     const char *prefix;               /* how to get to its folder from the config's, "" or "../problems/" */
     int lists;                        /* that were read of one text of it */

@@ -83,15 +83,17 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     if (hn_at(unit, open, "( {"))
         given = hn_inside(unit, open);
     HN_EACH(argument, draft->kernel->arguments)
-        if (hn_next(unit, ",", &given, &item))
+        if (hn_next(unit, ",", &given, &item)) {
+            bool address = hn_at(unit, item.end - 2, item.end - item.begin == 2 ? "& *" : "&");
+            item.begin = address ? item.end - 1 : item.begin; /* "(void *)&n", "*n" */
             argument->given = item;
+        }
 }
 
 void hn_draft_find_launch(struct hn_draft *draft)
 {
     struct hn_unit *unit = draft->unit;
-    const struct hn_kernel *kernel = draft->kernel;
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, kernel->name) {
+    HN_EACH_AT(i, unit, HN_EVERYWHERE, draft->kernel->name) {
         read_launch(draft, i, hn_at(unit, i + 1, "<") ? hn_behind(unit, i + 1, SIZE_MAX) : i + 1);
         /* "auto kernel = &k<128>; kernel<<<grid, block>>>(x);" */
         HN_EACH(alias, unit->meanings)
@@ -99,12 +101,8 @@ void hn_draft_find_launch(struct hn_draft *draft)
                 HN_EACH_AT(use, unit, alias->given ? alias->scope : HN_EVERYWHERE, alias->name)
                     read_launch(draft, use, use + 1);
     }
-    HN_EACH(argument, kernel->arguments)
-        if (hn_at(unit, argument->given.end - 2,
-                  argument->given.end - argument->given.begin == 2 ? "& *" : "&"))
-            argument->given.begin = argument->given.end - 1; /* "(void *)&n", "*n" */
-    HN_DRAFT_FLAG(draft, "cooperative", HN_HAS(unit, kernel->body, "this_grid"));
-    HN_DRAFT_FLAG(draft, "clusters", HN_HAS(unit, kernel->body, "this_cluster"));
+    HN_DRAFT_FLAG(draft, "cooperative", HN_HAS(unit, draft->kernel->body, "this_grid"));
+    HN_DRAFT_FLAG(draft, "clusters", HN_HAS(unit, draft->kernel->body, "this_cluster"));
 }
 
 /* A parameter whose values are numbers: no words, no true and false. */
@@ -126,16 +124,15 @@ static struct hn_tokens value_of(const struct hn_draft *draft, struct hn_tokens 
 /* What the config calls a name of the host that the kernel, its template or a caller is passed. */
 static const char *host_name(const struct hn_draft *draft, const char *name, size_t token)
 {
-    const struct hn_kernel *kernel = draft->kernel;
     const struct hn_meaning *own = HN_MEANING(draft->unit, token);
-    HN_EACH(parameter, kernel->parameters)
+    HN_EACH(parameter, draft->kernel->parameters)
         if (strcmp(single(draft, parameter->given), name) == 0 &&
             parameter->kind <= HN_PARAMETER_BOOLEAN)
             return parameter->instance;
     /* A parameter of the whole source is no size, whatever is as large as it. */
     if (own->scope.begin == 0 && is_numeric(hn_draft_find(draft, name)))
         return NULL;
-    HN_EACH(argument, kernel->arguments) {
+    HN_EACH(argument, draft->kernel->arguments) {
         const struct hn_draft_name *size = hn_draft_find(draft, argument->name);
         struct hn_tokens value = argument->given;
         for (int steps = 0; steps < DEEPEST; steps++, value = value_of(draft, value, 1))
@@ -224,10 +221,9 @@ static const char *with_block(const struct hn_draft *draft, const char *text, in
 /* How many tokens are blockIdx along an axis, or a variable that is it; 0: it is something else. */
 static size_t index_width(const struct hn_draft *draft, size_t token, int axis)
 {
-    const struct hn_unit *unit = draft->unit;
-    const struct hn_meaning *own = HN_MEANING(unit, token);
-    if (hn_at(unit, token, "blockIdx"))
-        return hn_text_at(unit, token + 2)[0] == 'x' + axis ? 3 : 0;
+    const struct hn_meaning *own = HN_MEANING(draft->unit, token);
+    if (hn_at(draft->unit, token, "blockIdx"))
+        return hn_text_at(draft->unit, token + 2)[0] == 'x' + axis ? 3 : 0;
     return !own->given && own->body.end == own->body.begin + 3 &&
            index_width(draft, own->body.begin, axis) == 3;
 }
@@ -246,10 +242,10 @@ static bool is_index(const struct hn_draft *draft, size_t token, int axis, int d
 /* "if (i < n)", "if (y + j >= height)": what bounds such a variable, of sizes; NULL: nothing. */
 static const char *find_bound(struct hn_draft *draft, int axis)
 {
-    const struct hn_unit *unit = draft->unit;
-    HN_EACH_AT(i, unit, draft->kernel->body, "< >=") {
+    HN_EACH_AT(i, draft->unit, draft->kernel->body, "< >=") {
         const char *text = hn_draft_translate(draft, (struct hn_tokens){i + 1, i + 2});
-        if (is_index(draft, i - (hn_at(unit, i - 2, "+") ? 3 : 1), axis, 3) && text != NULL &&
+        size_t left = i - (hn_at(draft->unit, i - 2, "+") ? 3 : 1);
+        if (is_index(draft, left, axis, 3) && text != NULL &&
             !HN_DRAFT_IS(draft, text, HN_OF_PARAMETERS))
             return text;
     }
@@ -323,14 +319,14 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
     bool asks = HN_HAS(unit, HN_EVERYWHERE, "thread_rank");
     HN_EACH_AT(i, unit, HN_EVERYWHERE, "blockDim") /* "config.blockDim" is the host's */
         asks |= !hn_at(unit, i - 1, ".");
-    const struct hn_tokens body = draft->kernel->body;
-    const char *tile = flat && !draft->block_is_known ? find_tile(draft, axis, body) : NULL;
+    const char *tile =
+        flat && !draft->block_is_known ? find_tile(draft, axis, draft->kernel->body) : NULL;
     HN_EACH(each, draft->names) {
         /* "blockIdx.x * NT + threadIdx.x", "threadIdx.x + blockIdx.x * NT" (eight words before NT),
          * and "blockIdx.x * NT * ITEMS" with "i += NT" */
         bool factor = tile != NULL && hn_text_find_word(tile, each->name, strlen(each->name));
         bool same = each->preset.integer == preset, owns = false;
-        HN_EACH_AT(i, unit, body, each->own) {
+        HN_EACH_AT(i, unit, draft->kernel->body, each->own) {
             size_t thread = hn_at(unit, i + 1, "+") ? i + 2 : i - 8;
             bool whole = hn_at(unit, thread, "threadIdx") && !hn_at(unit, thread + 3, "/ % * >> &");
             owns |= (same || factor) && hn_at(unit, i - 1, "+=");
@@ -540,29 +536,24 @@ static void guess_block(struct hn_draft *draft)
     const struct hn_draft_name *square = find_axis(draft, -1);
     bool along = square != NULL && hn_lower(square->own[strlen(square->own) - 1]) == 'x',
          flat = true;
-    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "threadIdx") {
-        bool elsewhere = false;
-        HN_EACH(other, draft->unit->kernels)
-            elsewhere |= other != draft->kernel && HN_WITHIN(other->body, i);
-        flat &= elsewhere || !hn_at(draft->unit, i + 2, "y z");
-    }
-    if (!flat && !along && square != NULL && square->preset.integer > 32)
-        square = NULL; /* nothing is as wide in two directions */
+    HN_EACH(body, draft->unit->device)
+        HN_EACH_AT(i, draft->unit, *body, "threadIdx")
+            flat &= !hn_at(draft->unit, i + 2, "y z");
+    bool wide = !flat && !along && square != NULL && square->preset.integer > 32; /* for a side */
     const int64_t usual[] = {!flat ? 32 : most > 0 ? most : 256, 8, 1};
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {
         /* One that is named for x alone leaves one thread in y. */
         bool one = axis >= draft->dimensions || axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
-        found = found == NULL && !one ? square : found;
+        found = found == NULL && !one && !wide ? square : found;
         draft->block[axis] = axis == 0 && flat && draft->bounds != NULL && most < 0 ? draft->bounds
                              : found != NULL                                        ? found->name
                              : one                                                  ? "1"
                                                                                     : NULL;
-        if (draft->block[axis] != NULL)
-            continue;
-        draft->block_is_known = false;
-        draft->block[axis] = add_block(draft, flat, axis, usual[axis]);
+        draft->block_is_known &= draft->block[axis] != NULL;
+        if (draft->block[axis] == NULL)
+            draft->block[axis] = add_block(draft, flat, axis, usual[axis]);
     }
 }
 
@@ -698,12 +689,15 @@ static void read_symbols(struct hn_draft *draft)
 static void find_extents(struct hn_draft *draft)
 {
     const char *all = "";
+    bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         bool told =
             draft->grid_is_known && !HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
         const char *work = told ? draft->grid[axis] : find_bound(draft, axis);
+        fixed = fixed && !told;
         all = HN_DRAFT_TEXT(draft, "%s %s", all, work != NULL ? work : "");
     }
+    HN_DRAFT_FLAG(draft, "fixed", fixed);
     HN_EACH(size, draft->names)
         size->is_extent |= size->is_size && !size->made &&
                            hn_text_find_word(all, size->name, strlen(size->name)) &&

@@ -33,8 +33,6 @@ static const char *scalar(const struct hn_draft *draft, const char *string)
 /* Takes the item over. */
 static void add(struct hn_draft *draft, const char *list, json_t *item)
 {
-    if (draft->document == NULL)
-        draft->document = hn_needed(json_object());
     if (json_object_get(draft->document, list) == NULL)
         json_object_set_new(draft->document, list, json_array());
     json_array_append_new(json_object_get(draft->document, list), hn_needed(item));
@@ -134,8 +132,7 @@ const char *hn_draft_write(struct hn_draft *draft, const char *lines)
     hn_text_append_word(&origin, hn_draft_line(draft, draft->origin));
     HN_DRAFT_NOTE(draft, "origin", "%s", origin.data);
     HN_DRAFT_NOTE(draft, "name", "%s", draft->name);
-    if (draft->capture != NULL)
-        HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture->path);
+    HN_DRAFT_NOTE(draft, "capture", "%s", draft->capture != NULL ? draft->capture->path : "");
     hn_draft_note_scalar(draft, "template", draft->template);
     hn_draft_note_scalar(draft, "shared", draft->shared_bytes);
     HN_DRAFT_FLAG(draft, "own_grid", draft->grid_is_known);

@@ -43,18 +43,6 @@ const char *hn_times(struct hn_unit *unit, const char *left, const char *right)
     return HN_TEXT(unit, "%s * %s", loose ? as_factor(unit, left) : left, as_factor(unit, right));
 }
 
-/* What configs write for a sign of C++; NULL: nothing. */
-static const char *sign_of(struct hn_unit *unit, const char *text)
-{
-    static const char *const own[][2] = {
-        {"/", " // "}, {"!", "not "}, {"&&", " and "}, {"||", " or "}};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(text, own[i][0]) == 0)
-            return own[i][1];
-    bool same = text[0] != '\0' && text[strspn(text, "*+-%<>=!&")] == '\0';
-    return same ? HN_TEXT(unit, " %s ", text) : NULL;
-}
-
 /* "(int)" and "static_cast<std::size_t>" say nothing; returns behind it. */
 static size_t skip_cast(struct hn_unit *unit, size_t at)
 {
@@ -146,8 +134,11 @@ static const char *resolve(const struct translation *translation, const char *na
 /* Appends what stands at a token; returns behind it, 0 where that cannot be. */
 static size_t append(const struct translation *translation, size_t at, struct hn_text *text)
 {
+    /* Signs of C++ that configs write otherwise. */
+    static const char *const signs[][2] = {
+        {"/", " // "}, {"!", "not "}, {"&&", " and "}, {"||", " or "}};
     struct hn_unit *unit = translation->draft->unit;
-    const char *word = hn_text_at(unit, at), *value = sign_of(unit, word);
+    const char *word = hn_text_at(unit, at), *value = NULL;
     bool bracket = hn_at(unit, at, "(");
     size_t open = bracket ? at : at + 1;
     open = hn_at(unit, open, "<") ? hn_behind(unit, open, at + 12) : open;
@@ -164,7 +155,11 @@ static size_t append(const struct translation *translation, size_t at, struct hn
         return at + 1; /* "*n" of what is passed by its address */
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
-    if (hn_unit_number(unit, at, &number))
+    HN_EACH_OF(sign, signs, 4)
+        value = strcmp(word, (*sign)[0]) == 0 ? (*sign)[1] : value;
+    if (value == NULL && *word != '\0' && word[strspn(word, "*+-%<>=!&")] == '\0')
+        value = HN_TEXT(unit, " %s ", word);
+    else if (hn_unit_number(unit, at, &number))
         value = HN_TEXT(unit, "%lld", (long long)number);
     else if (hn_is_digit(word[0]) && end[strspn(end, "fF")] == '\0')
         value = HN_TEXT(unit, "%.15g", real); /* "256.0f" is as good as 256 */

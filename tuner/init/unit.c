@@ -279,25 +279,6 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
     return of != NULL ? of : &nothing;
 }
 
-/* "#ifndef NAME", "#if !defined(NAME)": the name, if it does not guard an inclusion as FIELD_H,
- * which BLOCK_H with a number does not. */
-static const char *guarded_name(const struct hn_unit *unit, size_t hash)
-{
-    static const char *const ends[] = {"_H",  "_H_",  "_H__",  "_CUH", "_CUH_",
-                                       "_CU", "_HPP", "_HPP_", NULL};
-    size_t at = hash + 2;
-    int64_t value;
-    if (hn_at(unit, hash + 1, "if") && hn_at(unit, at, "!") && hn_at(unit, at + 1, "defined"))
-        at += hn_at(unit, at + 2, "(") ? 3 : 2;
-    else if (!hn_at(unit, hash + 1, "ifndef"))
-        return NULL;
-    const char *name = hn_text_at(unit, at);
-    at += hn_at(unit, at + 1, ")");
-    bool number = hn_at(unit, at + 2, "define") && hn_at(unit, at + 3, name) &&
-                  hn_unit_number(unit, at + 4, &value) && value > 1;
-    return hn_ends_in(name, ends) && !number ? NULL : name;
-}
-
 /* Whether "run" at a token is that of "void run(float *x);", not of a call. */
 static bool is_declared(const struct hn_unit *unit, size_t name)
 {
@@ -334,9 +315,13 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     }
 }
 
-/* Macros, and which of them are for whoever compiles: within the #ifndef of one of them. */
+/* Macros, and which of them are for whoever compiles: within the #ifndef or #if !defined() of one
+ * of them. What may guard an inclusion, as FIELD_H, is one itself where it has a value, as BLOCK_H.
+ */
 static void read_macros(struct reading *reading)
 {
+    static const char *const ends[] = {"_H",  "_H_",  "_H__",  "_CUH", "_CUH_",
+                                       "_CU", "_HPP", "_HPP_", NULL};
     struct hn_unit *unit = reading->unit;
     const char *guard[64] = {NULL};
     size_t depth = 0;
@@ -346,8 +331,10 @@ static void read_macros(struct reading *reading)
             end++;
         if (!unit->tokens.items[i].starts)
             continue;
+        bool lacks = hn_at(unit, i + 2, "!") && hn_at(unit, i + 3, "defined");
+        size_t of = lacks ? i + 4 + hn_at(unit, i + 4, "(") : i + 2;
         if (hn_at(unit, i + 1, "if ifdef ifndef") && depth < 63)
-            guard[++depth] = guarded_name(unit, i);
+            guard[++depth] = lacks || hn_at(unit, i + 1, "ifndef") ? hn_text_at(unit, of) : NULL;
         else if (hn_at(unit, i + 1, "else elif"))
             guard[depth] = NULL;
         else if (hn_at(unit, i + 1, "endif") && depth > 0)
@@ -357,13 +344,15 @@ static void read_macros(struct reading *reading)
         const struct hn_token *name = &unit->tokens.items[i + 2];
         bool takes = hn_at(unit, i + 3, "(") && name[1].begin == name->end;
         size_t body = takes ? hn_behind(unit, i + 3, end) : i + 3;
+        const char *open = guard[depth];
+        bool own = open != NULL && strcmp(open, name->text) == 0 && !hn_at(unit, body, "1");
         *HN_GROW(unit, unit->meanings) = (struct hn_meaning){
             .name = name->text,
             .body = {body, end},
             .scope = reading->function,
             .parameters = takes ? hn_inside(unit, i + 3) : (struct hn_tokens){0, 0},
             .macro = true,
-            .guarded = guard[depth] != NULL && body < end};
+            .guarded = open != NULL && body < end && (own || !hn_ends_in(open, ends))};
         *HN_GROW(unit, unit->device) = (struct hn_tokens){body, end};
         if (takes)
             read_given(unit, "(", hn_inside(unit, i + 3), (struct hn_tokens){i + 2, end}, false);
@@ -595,8 +584,7 @@ static void read_type(struct reading *reading, CXType type, struct hn_kernel_arg
         sscanf(spelled, HN_TEMPLATE_TYPE "%u", &which) == 1)
         given = reading->Type_getTemplateArgumentAsType(record, which);
     if (given.kind != 0 && given.kind != CXType_Pointer) {
-        type = given;
-        canonical = reading->getCanonicalType(type);
+        type = canonical = given;
         argument->constant |= reading->isConstQualifiedType(canonical) != 0;
         spelled = without_words(keep(reading, reading->getTypeSpelling(canonical)));
     }
@@ -699,13 +687,15 @@ static void read_function(struct reading *reading, CXCursor cursor)
     while (head.begin > 0 && strchr(";{}", hn_text_at(unit, head.begin - 1)[0]) == NULL &&
            !unit->tokens.items[head.begin - 1].directive)
         head.begin--;
-    bool kernel = HN_HAS(unit, head, "__global__");
-    HN_EACH(macro, unit->meanings) /* "#define KERNEL extern "C" __global__" */
-        kernel |= macro->macro && HN_HAS(unit, head, macro->name) &&
-                  HN_HAS(unit, macro->body, "__global__");
-    bool device = HN_HAS(unit, head, "__device__") || HN_HAS(unit, head, "constexpr");
-    unit->relaxed |= (device && !HN_HAS(unit, head, "__device__")) ||
-                     ((device || kernel) && HN_HAS(unit, body, "std"));
+    bool kernel = HN_HAS(unit, head, "__global__"), device = HN_HAS(unit, head, "__device__");
+    HN_EACH(macro, unit->meanings) { /* "#define KERNEL extern "C" __global__" */
+        bool used = macro->macro && HN_HAS(unit, head, macro->name);
+        kernel |= used && HN_HAS(unit, macro->body, "__global__");
+        device |= used && HN_HAS(unit, macro->body, "__device__");
+    }
+    bool either = !device && HN_HAS(unit, head, "constexpr");
+    unit->relaxed |= either || ((device || kernel) && HN_HAS(unit, body, "std"));
+    device |= either;
     reading->host = !kernel && !device;
     if (!kernel)
         *(device ? HN_GROW(unit, unit->device) : HN_GROW(unit, unit->host)) = body;

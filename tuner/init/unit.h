@@ -91,7 +91,7 @@ struct hn_unit {
     HN_GROWING(struct hn_kernel) kernels;
     HN_GROWING(struct hn_meaning) meanings;
     HN_GROWING(struct hn_missing) missing;
-    HN_GROWING(struct hn_tokens) device, host; /* bodies of functions that are no kernels; device: of macros, too */
+    HN_GROWING(struct hn_tokens) device, host; /* bodies of functions that are no kernels; device: of macros and the draft's, too */
     bool relaxed; /* code of the device calls functions that are constexpr alone */
     const char *absent; /* " a.h <b/b.h>", headers that it includes as its own, or of a library */
     struct hn_blocks memory;
