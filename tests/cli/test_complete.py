@@ -89,7 +89,8 @@ class Complete(double.Case):
     def test_what_can_not_be_completed(self):
         self.load()
         other, self.cache = self.cache, self.folder / "other.db"
-        self.assertIn(f"'{other}' is a cache, which brings its plans along",
+        self.assertIn(f"--own: '{other}' is a cache", self.hone("cache", "import", "--own", other, expect=2).stderr)
+        self.assertIn(f"--config: '{other}' is a cache, which brings plans and origins along; expected recordings",
                       self.hone("cache", "import", other, "--config", self.config, expect=2).stderr)
         kernel_tuner = hone.SOURCE / "tests/data/kernel_tuner/conv6-a6000.json.gz"
         self.assertIn("Kernel Tuner measured it", self.hone("cache", "import", kernel_tuner, "--config", self.config).stderr)

@@ -231,10 +231,10 @@ static void import_file(const struct hn_given *given, const char *path, struct i
         import_recording(given, path, imported, err);
         return;
     }
-    if (given->config != NULL)
+    if (given->config != NULL || given->options->own)
         hn_fail(err, HN_EUSAGE,
-                "--config: '%s' is a cache, which brings its plans along; expected recordings",
-                imported->shown);
+                "--%s: '%s' is a cache, which brings plans and origins along; expected recordings",
+                given->config != NULL ? "config" : "own", imported->shown);
     struct hn_store *from = hn_cache_open_place(&place, HN_STORE_READ, NULL, err);
     if (from != NULL)
         (void)hn_store_merge(given->store, from, images, &imported->merged, err);

@@ -302,7 +302,7 @@ static const struct row {
     {"format", 0, "FORMAT", &recording_format, AT(format), OWN, HN_CACHE_EXPORT,
      "recording (the default), or t4: results for the autotuning community's tools"},
     {"own", 0, NULL, &flag, AT(own), OWN, HN_CACHE_IMPORT,
-     "The files hold your own measurements of this machine: hone tune reuses them"},
+     "The recordings are your own, of this machine: hone tune reuses them"},
     {"config", 0, "CONFIG", &texts, AT(configs), OWN, HN_CACHE_IMPORT,
      "Complete recordings that were tuned with CONFIG: they take its plan and template"},
     {"images", 0, NULL, &flag, AT(images), OWN, HN_CACHE_IMPORT | HN_CACHE_MERGE,
