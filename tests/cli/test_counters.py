@@ -85,7 +85,7 @@ class Counters(double.Case):
         self.assertEqual(result.stdout.count("no counters: "), 1)
 
     def test_a_recording_has_no_gpu(self):
-        self.fails(2, "hone: --simulate reads a recording: leave --counters out",
+        self.fails(2, "hone: beside --simulate leave --counters out",
                      "explain", self.config, "--counters", "--simulate", "x.json")
         for other in ("--family", "--simulate=x.json"):
             self.fails(2, "hone: --counters reads what a GPU counts of one problem's finalists: leave "

@@ -146,7 +146,7 @@ int main(void)
             self.write("table.in", text)
             self.fails(2, "hone: " + said, "export", "saxpy", "--template", "table.in", "-o", "left.h")
         self.assertFalse((self.folder / "left.h").exists())
-        self.fails(2, "hone: --template is a format of its own: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
+        self.fails(2, "hone: --template is a format: leave --format out", "export", "saxpy", "--template", "table.in", "--format", "json")
 
     def test_macros_change_no_line_of_the_source(self):
         self.fails(2, "hone: 'saxpy' changes no line of its source: its parameters are macros, which the header defines; 'override' in its "
