@@ -159,11 +159,9 @@ static void run(struct hn_given *given, struct hn_error *err)
     else if (options->entry == NULL)
         hn_file_read(given->path, SOURCE_MOST, &text, NULL, &ignored);
     struct hn_unit unit = {.path = NULL};
-    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {.unit = &unit,
-                                                          .capture = given->capture,
-                                                          .origin = given->path,
-                                                          .output = options->output,
-                                                          .document = hn_needed(json_object())};
+    struct hn_draft draft HN_ENDED_BY(hn_draft_finish) = {
+        .unit = &unit, .capture = given->capture, .origin = given->path, .output = options->output};
+    draft.document = hn_needed(json_object());
     bool program = text != NULL && strstr(text, range_mark) != NULL;
     if (program)
         draft_program(given, &draft, text, err);

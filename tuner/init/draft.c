@@ -404,7 +404,7 @@ struct passed {
 static struct passed passed_as(const struct hn_draft *draft,
                                const struct hn_kernel_argument *declared)
 {
-    const char *name = declared->type_name, *instance = NULL;
+    const char *instance = NULL;
     const struct hn_kernel_argument *first = declared->fields.items;
     bool common = declared->fields.count > 0; /* all fields are of one type */
     bool whole = common && !declared->hides;
@@ -421,7 +421,7 @@ static struct passed passed_as(const struct hn_draft *draft,
         !declared->assumed && (declared->type[0] != '\0' || common || instance != NULL);
     if (declared->pointer)
         passed.as = BUFFER;
-    else if (hn_is_like(name, "map"))
+    else if (hn_is_like(declared->type_name, "map"))
         passed.as = MAP;
     else if ((declared->type[0] == '\0' || strchr(declared->type, 'x') != NULL) &&
              instance == NULL && (declared->bytes > 0 || whole)) /* a vector, too */

@@ -580,7 +580,6 @@ static const char *extent_of(struct hn_draft *draft, int axis)
 
 static void guess_grid(struct hn_draft *draft)
 {
-    const struct hn_unit *unit = draft->unit;
     bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
@@ -588,10 +587,10 @@ static void guess_grid(struct hn_draft *draft)
         bool rowwise = tile != NULL && !HN_DRAFT_IS(draft, tile, HN_OF_PARAMETERS);
         bool same = axis > 0 && strcmp(extent, extent_of(draft, axis - 1)) == 0;
         /* "blockIdx.x" alone, too. */
-        HN_EACH_AT(i, unit, draft->kernel->body, "blockIdx")
+        HN_EACH_AT(i, draft->unit, draft->kernel->body, "blockIdx")
             rowwise |= tile == NULL && index_width(draft, i, axis) > 0 &&
-                       hn_at(unit, i + 3, "; , ) ]") && hn_at(unit, i - 1, "= ( ==");
-        HN_EACH(body, unit->device)
+                       hn_at(draft->unit, i + 3, "; , ) ]") && hn_at(draft->unit, i - 1, "= ( ==");
+        HN_EACH(body, draft->unit->device)
             if (tile == NULL && !rowwise)
                 tile = find_tile(draft, axis, *body);
         HN_EACH(each, draft->names)
