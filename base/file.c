@@ -150,6 +150,8 @@ enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t 
     else if (text.length > limit)
         status = hn_fail(err, HN_ERUN, "'%s' is larger than %zu bytes, the most that is read", path,
                          limit);
+    else if (size == NULL && text.length > 0 && memchr(text.data, '\0', text.length) != NULL)
+        status = hn_fail(err, HN_ERUN, "'%s' has a zero byte, expected text", path);
     close(fd);
     /* The mark with which some editors begin UTF-8 is none of the text. */
     if (text.length >= 3 && memcmp(text.data, "\xEF\xBB\xBF", 3) == 0) {

@@ -30,7 +30,8 @@ void hn_files_visit(const char *path, const char *const *ends,
 int hn_file_open(const char *path, const char **reason);
 FILE *hn_file_stream(const char *path, const char **reason);
 
-/* The whole file, NUL-terminated and without the mark of UTF-8, at most `limit` bytes. HN_ERUN names the path and the reason. size may be NULL. */
+/* The whole file, NUL-terminated and without the mark of UTF-8, at most `limit` bytes. HN_ERUN names the path and the
+ * reason. size: NULL of text, in which a zero byte is an error. */
 enum hn_status hn_file_read(const char *path, size_t limit, char **data, size_t *size, struct hn_error *err);
 
 /* Writes through a temporary file beside path and renames it, so that path never holds half of it. */

@@ -24,26 +24,20 @@ struct loader {
     bool uses[HN_HOST_HEADER_COUNT];
 };
 
-/* What is not UTF-8 can be neither kept in a cache nor sent to a worker, and a zero would end the
- * text. */
+/* What is not UTF-8 can be neither kept in a cache nor sent to a worker. */
 static void read_text(const char *path, struct hn_text_file *file, struct hn_error *err)
 {
     struct hn_error reason;
-    size_t size;
     if (hn_failed(err))
         return;
-    enum hn_status status = hn_file_read(path, FILE_LIMIT, &file->text, &size, &reason);
-    if (status != HN_OK) {
-        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
-        return;
-    }
-    const char *wrong = hn_text_find_not_utf8(file->text);
+    enum hn_status status = hn_file_read(path, FILE_LIMIT, &file->text, NULL, &reason);
+    const char *wrong = status == HN_OK ? hn_text_find_not_utf8(file->text) : NULL;
     int line = 1;
-    if (wrong == NULL && strlen(file->text) < size)
-        wrong = file->text + strlen(file->text);
     for (const char *at = file->text; wrong != NULL && at < wrong; at++)
         line += *at == '\n';
-    if (hn_text_find_not_utf8(path) != NULL)
+    if (status != HN_OK)
+        hn_fail(err, status == HN_ERUN ? HN_ECONFIG : status, "template: %.3000s", reason.message);
+    else if (hn_text_find_not_utf8(path) != NULL)
         hn_fail(err, HN_ECONFIG, "the path '%s' is not UTF-8; rename the folder or the file", path);
     else if (wrong != NULL)
         hn_fail(err, HN_ECONFIG,

@@ -81,6 +81,9 @@ TEST(writes_and_reads_a_file)
     char expected[256];
     snprintf(expected, sizeof expected, "'%s' is larger than 5 bytes, the most that is read", path);
     assert_string_equal(said.message, expected);
+    assert_ok(hn_file_write(path, "a\0b", 3, &said));
+    snprintf(expected, sizeof expected, "'%s' has a zero byte, expected text", path);
+    assert_error(hn_file_read(path, 5, &data, NULL, &said), HN_ERUN, expected);
     char link[160];
     snprintf(link, sizeof link, "%s.link", path);
     assert_int_equal(symlink("file", link), 0);

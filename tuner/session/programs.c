@@ -153,13 +153,14 @@ static bool end_command(struct command *command, bool at_once)
     int status = hn_process_kill(&command->process);
     command->ended_ms = hn_now_ms();
     command->late = command->ended_ms - command->since_ms >= 1e3 * command->limit_s;
-    if (hn_file_read(command->log, PRINTED_MOST, &command->printed, NULL, &ignored) != HN_OK)
+    size_t length;
+    if (hn_file_read(command->log, PRINTED_MOST, &command->printed, &length, &ignored) != HN_OK)
         command->printed = hn_need_copy(ignored.message);
     const char *shown = command->printed, *error = hn_find_letters(shown, "error:");
     error = error != NULL ? error : hn_find_letters(shown, "error");
     while (error != NULL && error > shown && error[-1] != '\n')
         error--;
-    size_t length = error != NULL ? strcspn(error, "\n") : strlen(shown);
+    length = error != NULL ? strcspn(error, "\n") : strlen(shown);
     /* "CMake Error at CMakeLists.txt:4 (project):" has the reason behind it. */
     if (status != 0 && error != NULL && error[length - 1] == ':' && error[length] == '\n') {
         command->printed[error + length - shown] = ' ';
