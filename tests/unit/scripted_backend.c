@@ -205,6 +205,7 @@ static void race(struct scripted *scripted, const struct hn_run *run)
         const struct hn_racer *racer = &run->racers[i];
         struct hn_timing *timing = &run->racers[i].record.timing;
         const struct fate *fate = &scripted->fates[point_number(racer->point)];
+        double us = fate->raced_us > 0 ? fate->raced_us : fate->us;
         assert_non_null(racer->image->cubin);
         if (fate->raced != HN_OUTCOME_OK) {
             hn_record_fail(&run->racers[i].record, fate->raced, "it fails");
@@ -213,7 +214,7 @@ static void race(struct scripted *scripted, const struct hn_run *run)
         timing->samples_us = calloc(ROUNDS, sizeof *timing->samples_us);
         timing->sample_count = ROUNDS;
         for (int r = 0; r < ROUNDS; r++)
-            timing->samples_us[r] = fate->us * scripted->race_factor * (1 + 1e-5 * (r % 3));
+            timing->samples_us[r] = us * scripted->race_factor * (1 + 1e-5 * (r % 3));
     }
 }
 

@@ -14,6 +14,7 @@ struct fate {
     enum hn_outcome raced;
     enum hn_outcome anew; /* in a process that begins anew */
     double us;
+    double raced_us; /* in the race; 0: as in the search */
     int code;  /* points of the same code have the same machine code; 0: its own */
     int delay; /* waits that its compilation takes */
     double compile_ms; /* that it says it took; 0: 10 */

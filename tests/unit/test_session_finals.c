@@ -126,6 +126,18 @@ TEST(a_finalist_falls_in_the_race)
     check_counts(session);
 }
 
+/* Nobody else's interval overlaps that of what was measured at high clocks. */
+TEST(who_is_near_races_the_best)
+{
+    struct grid *grid = make_grid(NULL);
+    grid->backend.fates[10] = (struct fate){.us = 92, .raced_us = 101};
+    struct hn_session *session = run_session(grid, NULL, NULL);
+    assert_int_equal(point_number(&hn_session_state(session)->best->point), GRID_BEST);
+    assert_true(record_of(session, 10)->final);
+    assert_near(record_of(session, 10)->timing.median_us, 101, 0.01);
+    check_counts(session);
+}
+
 TEST(times_stand_when_a_race_comes_to_no_end)
 {
     struct grid *grid = make_grid(NULL);
@@ -213,5 +225,5 @@ TEST_WITH(images_of_the_best_are_kept, set_up, tear_down)
                                  &said));
     assert_int_equal(size, 5);
     assert_memory_equal(cubin, "cubin", 5);
-    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 1);
+    assert_int_equal(query(cache.path, "SELECT COUNT(*) FROM image"), 3);
 }

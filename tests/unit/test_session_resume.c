@@ -136,8 +136,8 @@ static void interrupt_final(int before_last)
     session = run_session(grid, store, NULL);
     assert_int_equal(hn_session_state(session)->reused, GRID_POINTS);
     assert_int_equal(grid->backend.races, 1);
-    assert_int_equal(grid->backend.compiled_count, 1);
-    assert_int_equal(grid->backend.evaluated_count, 2);
+    assert_int_equal(grid->backend.compiled_count, 4);
+    assert_int_equal(grid->backend.evaluated_count, 5);
     assert_true(hn_session_state(session)->best->final);
 }
 

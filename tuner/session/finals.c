@@ -32,6 +32,9 @@ static const size_t counted_finalists = 5;
 
 /* Times of a race and of the search differ by at most this, beside the clock's resolution. */
 static const double race_shift = 0.1;
+/* So many race if they are that near to the best, whatever their intervals are: it may have been
+ * measured when clocks were high, after a wait for the compiler. */
+enum { FINALISTS_LEAST = 4 };
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
 {
@@ -117,9 +120,11 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
         return 0;
     hn_session_record(session, numbers[0], &best, err);
     double merit = merit_of(session, numbers[0]);
-    double highest = merit + session->options.race_within * fabs(merit);
-    while (count < found && (overlaps(session, numbers[count], merit, &best.timing) ||
-                             merit_of(session, numbers[count]) <= highest))
+    double within = session->options.race_within;
+    while (count < found &&
+           (overlaps(session, numbers[count], merit, &best.timing) ||
+            merit_of(session, numbers[count]) - merit <=
+                fabs(merit) * (count < FINALISTS_LEAST ? fmax(race_shift, within) : within)))
         count++;
     return invite_winner(session, numbers, count);
 }
