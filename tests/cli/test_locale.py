@@ -29,7 +29,7 @@ ALLOWED = {
     "uselocale": ({"text"}, "what enters the C locale"),
     "strncasecmp_l": ({"text"}, "is given the C locale"),
     "strptime": ({"recording"}, "digits only, within hn_c_locale_enter where libhone calls it"),
-    "sscanf": ({"recording", "cubin", "node", "command_init", "draft", "interposer"}, "whole numbers"),
+    "sscanf": ({"recording", "cubin", "node", "command_init", "draft", "unit", "interposer"}, "whole numbers"),
     "strftime": ({"recording", "render", "export_results", "cache_copies", "turn"}, "digits only"),
     "alphasort": ({"file"}, "within hn_c_locale_enter where libhone calls it"),
     "regcomp": ({"programs"}, "the command's own locale is always C"),

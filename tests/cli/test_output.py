@@ -174,7 +174,7 @@ class Files(Case):
         self.config.write_text(text)
         template = self.folder / "scale.cu"
         template.write_text(f'#include "{pipe.name}"\n' + template.read_text())
-        self.assertIn("it is a pipe", self.hone("compile", self.config, "--arch", "sm_90", expect=1).stderr)
+        self.assertIn("it is a pipe", self.hone("compile", self.config, "--arch", "sm_90", expect=2).stderr)
         shutil.copy(double.DATA / "scale.cu", self.folder)
         self.config.write_text(text.replace('fill: "uniform(-1, 1)"', f"file: {pipe.name}", 1))
         self.assertIn("it is a pipe", self.hone("tune", self.config, "--quiet", expect=2).stderr)
