@@ -315,9 +315,8 @@ static void read_given(struct hn_unit *unit, const char *open, struct hn_tokens 
     }
 }
 
-/* Macros, and which of them are for whoever compiles: within the #ifndef or #if !defined() of one
- * of them. What may guard an inclusion, as FIELD_H, is one itself where it has a value, as BLOCK_H.
- */
+/* Macros, and which are for whoever compiles: within the #ifndef or #if !defined() of one of them.
+ * What may guard an inclusion, as FIELD_H, is one itself where it has a value, as BLOCK_H. */
 static void read_macros(struct reading *reading)
 {
     static const char *const ends[] = {"_H",  "_H_",  "_H__",  "_CUH", "_CUH_",

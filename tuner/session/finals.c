@@ -32,8 +32,7 @@ static const size_t counted_finalists = 5;
 
 /* Times of a race and of the search differ by at most this, beside the clock's resolution. */
 static const double race_shift = 0.1;
-/* So many race if they are that near to the best, whatever their intervals are: it may have been
- * measured when clocks were high, after a wait for the compiler. */
+/* So many race that are as near: the best may have been measured at higher clocks, after a wait. */
 enum { FINALISTS_LEAST = 4 };
 
 static const struct hn_result *result_at(const struct hn_session *session, size_t number)
