@@ -45,8 +45,7 @@ class Start(double.Case):
         phases = first_phases(tuned)
         self.assertEqual(sum(tuned["outcomes"].values()), 24)
         self.assertLess(phases["compile"]["from_s"], phases["open"]["to_s"])
-        # Some of the three who race the best are, for that.
-        self.assertLessEqual(phases["compile"]["count"], 24 + 3 + 3)
+        self.assertEqual(phases["compile"]["count"], 24 + 3)
 
     def test_a_wrong_guess_is_thrown_away(self):
         right, _ = self.tune_guessing("90")

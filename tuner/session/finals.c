@@ -30,8 +30,6 @@ static const double process_ms = 400;
 /* The counters of so many of the best are read. */
 static const size_t counted_finalists = 5;
 
-/* Times of a race and of the search differ by at most this, beside the clock's resolution. */
-static const double race_shift = 0.1;
 /* So many race that are as near: the best may have been measured at higher clocks, after a wait. */
 enum { FINALISTS_LEAST = 4 };
 
@@ -123,7 +121,7 @@ static size_t pick_finalists(struct hn_session *session, size_t *numbers, struct
     while (count < found &&
            (overlaps(session, numbers[count], merit, &best.timing) ||
             merit_of(session, numbers[count]) - merit <=
-                fabs(merit) * (count < FINALISTS_LEAST ? fmax(race_shift, within) : within)))
+                fabs(merit) * (count < FINALISTS_LEAST ? fmax(HN_RACE_SHIFT, within) : within)))
         count++;
     return invite_winner(session, numbers, count);
 }
@@ -154,7 +152,7 @@ static bool challenges(const struct hn_session *session, size_t number, size_t r
     const struct hn_result *result = result_at(session, number);
     double merit = merit_of(session, raced), asked = session->options.race_within;
     double lead = (merit - merit_of(session, number)) / fabs(merit);
-    double shift = race_shift + timing->resolution_us / timing->median_us;
+    double shift = HN_RACE_SHIFT + timing->resolution_us / timing->median_us;
     if (result->outcome != HN_OUTCOME_OK || result->final)
         return false;
     /* Who asked for the session may want such as these to race. */

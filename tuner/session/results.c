@@ -10,9 +10,6 @@
 #include "runtime/plan/launch.h"
 #include "tuner/session/session_internal.h"
 
-/* Images of variants this close to the best are kept for the final race. */
-static const double close_within = 1.05;
-
 enum { CODE_BYTES = 32 };
 
 /* The points that somebody has looked at are keys, the index of each value, numbered in the order
@@ -327,7 +324,7 @@ static void keep_close(struct hn_session *session, size_t number)
 {
     const struct hn_ticket *tickets = session->tickets.items;
     const size_t *close = session->close;
-    double limit = tickets[session->best].result.median_us * close_within;
+    double limit = tickets[session->best].result.median_us * (1 + HN_RACE_SHIFT);
     size_t worst = 0;
     session->close[session->close_count++] = number;
     for (size_t i = session->close_count; i-- > 0;) {

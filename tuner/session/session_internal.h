@@ -76,6 +76,8 @@ size_t hn_tickets_of_point(const struct hn_tickets *tickets, uint32_t point);
 
 /* Images of so many of the best are kept for the final race. */
 #define HN_KEPT_CLOSE 24
+/* Times of it and of the search differ by at most this, beside the clock's resolution. */
+#define HN_RACE_SHIFT 0.1
 
 /* The findings of an earlier session about a point of this space: a few numbers a record, which stays in the cache. */
 struct hn_cached_entry {
