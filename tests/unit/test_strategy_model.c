@@ -383,6 +383,21 @@ TEST(declines_what_its_resources_condemn)
     assert_in_range(with.to_best, 1, 60);
 }
 
+/* Points that were declined count as slow as they were expected to be: fewer like them follow. */
+TEST(learns_from_what_it_declines)
+{
+    struct hn_space *space = make_space();
+    static struct run seen;
+    size_t condemned = 0, all = 0;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        run(space, &(struct plan){"auto", seed, 1, 120, NULL, 0, true, 0, false, NULL}, &seen);
+        for (size_t i = 0; i < seen.count; i++)
+            condemned += cost_of(seen.proposals[i]) > 16 ? 1 : 0;
+        all += seen.count;
+    }
+    assert_true(100 * condemned < 61 * all); /* 66 where nothing is learnt of them */
+}
+
 TEST(doubt_falls)
 {
     struct hn_space *space = make_space();

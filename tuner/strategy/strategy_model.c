@@ -237,6 +237,7 @@ enum { RESOURCES = 5 };
 struct seen {
     double log_compile;          /* how long it compiled; NAN: not known */
     double resources[RESOURCES]; /* scaled to about 0 .. 1; the first is NAN where not known */
+    double foreseen; /* its cost, for which it was not measured; NAN: it was or may be */
 };
 
 /* The price of finding out about a point: a model of how long points compile. The logarithms of the
@@ -262,9 +263,9 @@ enum { SCREEN_MOST = 80, SCREEN_LEAST = 30, FIRST_STEPS = 20, LATER_STEPS = 6 };
 struct screen {
     struct hn_gaussian gaussian;
     double whitened[SCREEN_MOST];
-    double best; /* of the targets */
-    bool fitted;
-    size_t next_fit; /* told points */
+    double mean, deviation; /* of the logarithms of costs, of which the targets are standardised */
+    double best;            /* of the targets */
+    size_t next_fit;        /* told points */
 };
 
 struct hn_strategy {
@@ -391,7 +392,7 @@ static struct hn_strategy *create_informed(const struct hn_search *search, struc
 static struct seen *see(struct hn_strategy *strategy, uint32_t point)
 {
     while (strategy->seen_count <= point)
-        *HN_NEXT(strategy->seen, strategy->seen_count) = (struct seen){NAN, {NAN}};
+        *HN_NEXT(strategy->seen, strategy->seen_count) = (struct seen){NAN, {NAN}, NAN};
     return &strategy->seen[point];
 }
 
@@ -506,23 +507,22 @@ static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, siz
         sum += targets[i];
         squares += targets[i] * targets[i];
     }
-    double mean = sum / (double)count;
-    double deviation = sqrt(fmax(squares / (double)count - mean * mean, 1e-12));
+    screen->mean = sum / (double)count;
+    screen->deviation = sqrt(fmax(squares / (double)count - screen->mean * screen->mean, 1e-12));
     for (size_t i = 0; i < count; i++)
-        targets[i] = (targets[i] - mean) / deviation;
+        targets[i] = (targets[i] - screen->mean) / screen->deviation;
     for (uint32_t i = 0; i < trail->count; i++) {
         double cost = trail->costs[i];
         if (isfinite(cost) && cost > 0)
-            screen->best = fmin(screen->best, (log(cost) - mean) / deviation);
+            screen->best = fmin(screen->best, (log(cost) - screen->mean) / screen->deviation);
     }
     hn_gaussian_fit(&screen->gaussian, inputs, targets, count, count,
-                    screen->fitted ? LATER_STEPS : FIRST_STEPS);
+                    screen->gaussian.count > 0 ? LATER_STEPS : FIRST_STEPS);
     hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
-    screen->fitted = true;
 }
 
-/* By how many standard deviations the point is expected to miss the best. */
-static double miss(const struct hn_strategy *strategy, uint32_t point)
+/* By how many standard deviations the point is expected to miss the best; *cost: what it costs. */
+static double miss(const struct hn_strategy *strategy, uint32_t point, double *cost)
 {
     const struct screen *screen = strategy->screen;
     const struct hn_gaussian *gaussian = &screen->gaussian;
@@ -540,11 +540,13 @@ static double miss(const struct hn_strategy *strategy, uint32_t point)
         mean += row[i] * screen->whitened[i];
         variance -= row[i] * row[i];
     }
+    *cost = exp(screen->mean + mean * screen->deviation);
     return (mean - screen->best) / sqrt(fmax(variance, 1e-9));
 }
 
 /* Notes the resources of a point. False when it is almost certain that it does not beat the best
- * one told: by a process of the newest points with a positive cost and resources. */
+ * one told: by a process of the newest points with a positive cost and resources. Its expected cost
+ * is told then, or the search would go on to propose points like it. */
 static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
                      const struct hn_observation *observation)
 {
@@ -564,13 +566,17 @@ static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
     resources[4] = made->occupancy;
     for (uint32_t i = 0; i < trail->count && i < strategy->seen_count; i++)
         if (isfinite(trail->costs[i]) && trail->costs[i] > 0 &&
-            !isnan(strategy->seen[i].resources[0]))
+            !isnan(strategy->seen[i].resources[0]) && isnan(strategy->seen[i].foreseen))
             points[known++ % SCREEN_MOST] = i;
     if (known >= screen->next_fit) {
         fit_screen(strategy, points, known < SCREEN_MOST ? known : SCREEN_MOST);
         screen->next_fit = known + 1 + known / 3;
     }
-    return !screen->fitted || miss(strategy, point) < certain;
+    double cost;
+    if (screen->gaussian.count == 0 || miss(strategy, point, &cost) < certain)
+        return true;
+    strategy->seen[point].foreseen = cost;
+    return false;
 }
 
 /* The next of the best points known or guessed that was not proposed yet. */
@@ -883,7 +889,10 @@ static void finished(struct hn_strategy *strategy, uint64_t ticket,
         strategy->pending--;
         note_times(strategy, point, observation);
     }
-    hn_trail_tell(trail, ticket, observation);
+    struct hn_observation told = *observation;
+    if (told.outcome == HN_OUTCOME_SKIPPED && point < strategy->seen_count)
+        told.cost = strategy->seen[point].foreseen;
+    hn_trail_tell(trail, ticket, &told);
 }
 
 /* Whether it is worth to go on: what a surrogate says of the points that were not proposed yet. The
