@@ -383,7 +383,7 @@ static struct hn_strategy *create_informed(const struct hn_search *search, struc
     strategy->screen = hn_need(1, sizeof *strategy->screen);
     strategy->screen->next_fit = SCREEN_LEAST;
     hn_gaussian_init(&strategy->screen->gaussian, encoding->count + RESOURCES, category,
-                     SCREEN_MOST);
+                     SCREEN_MOST + 1);
     strategy->given_count +=
         hn_seeds(search, GIVEN, strategy->given + strategy->given_count * strategy->trail.width);
     return strategy;
@@ -511,42 +511,33 @@ static void fit_screen(struct hn_strategy *strategy, const uint32_t *points, siz
     screen->deviation = sqrt(fmax(squares / (double)count - screen->mean * screen->mean, 1e-12));
     for (size_t i = 0; i < count; i++)
         targets[i] = (targets[i] - screen->mean) / screen->deviation;
-    for (uint32_t i = 0; i < trail->count; i++) {
-        double cost = trail->costs[i];
-        if (isfinite(cost) && cost > 0)
-            screen->best = fmin(screen->best, (log(cost) - screen->mean) / screen->deviation);
-    }
+    HN_EACH_OF(cost, trail->costs, trail->count)
+        if (*cost > 0)
+            screen->best = fmin(screen->best, (log(*cost) - screen->mean) / screen->deviation);
     hn_gaussian_fit(&screen->gaussian, inputs, targets, count, count,
                     screen->gaussian.count > 0 ? LATER_STEPS : FIRST_STEPS);
     hn_gaussian_whiten(&screen->gaussian, targets, screen->whitened);
 }
 
 /* By how many standard deviations the point is expected to miss the best; *cost: what it costs. */
-static double miss(const struct hn_strategy *strategy, uint32_t point, double *cost)
+static double miss(struct hn_strategy *strategy, uint32_t point, double *cost)
 {
-    const struct screen *screen = strategy->screen;
-    const struct hn_gaussian *gaussian = &screen->gaussian;
-    double features[gaussian->features], row[SCREEN_MOST];
+    struct screen *screen = strategy->screen;
+    struct hn_gaussian *gaussian = &screen->gaussian;
+    double features[gaussian->features];
     encode_point(strategy, point, features);
+    hn_gaussian_append(gaussian, features); /* for its row only */
+    size_t count = --gaussian->count;
+    const double *row = gaussian->factor + count * (count + 1) / 2;
     double mean = 0;
-    double variance = exp(gaussian->scales.signal) + exp(gaussian->scales.noise);
-    for (size_t i = 0; i < gaussian->count; i++) {
-        const double *factor = gaussian->factor + i * (i + 1) / 2;
-        hn_gaussian_covariances(gaussian, gaussian->inputs + i * gaussian->features, features, 1, 1,
-                                &row[i]);
-        for (size_t j = 0; j < i; j++)
-            row[i] -= factor[j] * row[j];
-        row[i] /= factor[i];
+    for (size_t i = 0; i < count; i++)
         mean += row[i] * screen->whitened[i];
-        variance -= row[i] * row[i];
-    }
     *cost = exp(screen->mean + mean * screen->deviation);
-    return (mean - screen->best) / sqrt(fmax(variance, 1e-9));
+    return (mean - screen->best) / row[count];
 }
 
-/* Notes the resources of a point. False when it is almost certain that it does not beat the best
- * one told: by a process of the newest points with a positive cost and resources. Its expected cost
- * is told then, or the search would go on to propose points like it. */
+/* Notes the resources of a point. False when it is almost certain not to beat the best one told, by
+ * a process of the newest points with a positive cost and resources: then that tells its cost. */
 static bool compiled(struct hn_strategy *strategy, uint64_t ticket,
                      const struct hn_observation *observation)
 {
