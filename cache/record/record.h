@@ -205,7 +205,7 @@ struct hn_verdict {
     int launches;         /* how many launches were compared; 0: not known */
     size_t compared;      /* elements of all outputs that were, in the last of them; 0: not known */
     size_t differed;      /* of these, beyond the tolerance */
-    size_t empty;         /* outputs of which zeros would pass, or what they held: the reference had no others, by the tolerance */
+    size_t empty;         /* outputs of which zeros, NaN or what they held would pass: the reference had no others, by the tolerance */
 };
 
 /* Times of one launch of the whole plan, in microseconds. */

@@ -52,6 +52,7 @@ struct hn_difference {
     uint64_t unwritten; /* of these, as they were poisoned */
     uint64_t strayed;   /* a place between rows that was written; UINT64_MAX: none */
     uint64_t telling;   /* elements of which zeros would be beyond the tolerance */
+    uint64_t nans;      /* elements that are expected to be NaN */
 };
 struct hn_bags {
     uint64_t found[2], expected[2];

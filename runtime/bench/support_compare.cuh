@@ -4,7 +4,7 @@
 /* What a block found: the largest |x - r| up to the tolerance and where (nowhere: no two of the elements are numbers), the
  * largest |r|, the first place where one of the two is NaN or infinite and the other is not the same, how many other
  * elements are beyond the tolerance, how many of these are as they were poisoned, the first place between rows that is
- * not as it was, and how many elements zeros would be beyond the tolerance of. */
+ * not as it was, how many elements zeros would be beyond the tolerance of, and how many are expected to be NaN. */
 struct hone_difference {
     double max_error;
     double max_reference;
@@ -14,6 +14,7 @@ struct hone_difference {
     u64 unwritten;
     u64 strayed;
     u64 telling;
+    u64 nans;
 };
 
 /* Which elements are compared and what of them: `written` has a bit for each element that is (null: all are), `poison`
@@ -46,6 +47,7 @@ DEVICE struct hone_difference join(struct hone_difference a, struct hone_differe
     a.differing += b.differing;
     a.unwritten += b.unwritten;
     a.telling += b.telling;
+    a.nans += b.nans;
     return a;
 }
 
@@ -88,6 +90,7 @@ DEVICE void compare_one(struct hone_difference *own, const struct terms *terms, 
         return;
     }
     int same = x == r || (isnan(x) && isnan(r));
+    own->nans += isnan(r) != 0;
     if (!same && index < own->misplaced)
         own->misplaced = index;
 }
@@ -139,7 +142,7 @@ KERNEL hone_compare(const void *found, const void *expected, u64 key, u64 count,
                     double tolerance, const unsigned int *written, u64 poison, u64 poisoned, u64 rows, const void *before,
                     struct hone_difference *differences)
 {
-    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0, NOWHERE, 0};
+    struct hone_difference own = {0.0, 0.0, NOWHERE, NOWHERE, 0, 0, NOWHERE, 0, 0};
     struct terms terms = {tolerance, element, written, poison, poisoned};
     require_use(element, UNIFORM);
     if (!LOOSE && written != 0)

@@ -640,6 +640,7 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
         all.differing += one->differing;
         all.unwritten += one->unwritten;
         all.telling += one->telling;
+        all.nans += one->nans;
     }
     return all;
 }
@@ -687,6 +688,7 @@ static void judge_output(const struct check *check, size_t i)
     if (!hn_failed(check->err) && !wrong && !(difference->max_error <= tally.tolerance))
         wrong = count_differing(check, i, &tally);
     verdict->empty += output->largest <= tally.tolerance || !output->changed ||
+                      difference->nans > output->compared / 100 ||
                       (tally.within.differing > 0 && tally.within.telling <= tally.allowed);
     if (hn_failed(check->err))
         return;

@@ -2,6 +2,7 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
+import math
 import os
 import re
 import struct
@@ -35,7 +36,7 @@ class Launches(double.Case):
         header = self.hone("export", "keep").stdout
         self.assertIn("keep<<<s.grid, s.block, s.shared_bytes>>>(", header)
         for threshold, said in (("0.5", self.assertNotIn), ("9.5", self.assertIn)):
-            said("\n  partly verified: of an output zeros or what it held would pass, by the reference, `length` or tolerance; ",
+            said("\n  partly verified: of an output zeros, NaN or what it held would pass, by the reference, `length` or tolerance; ",
                  self.hone("tune", self.config, "-p", f"threshold={threshold}", "--quiet").stdout)
 
     def test_zeros_tell_little(self):
@@ -44,17 +45,17 @@ class Launches(double.Case):
                          ("relative: 1.0e-6", "absolute: 2.5")):
             self.spoil(self.config, old, new)
             said = self.assertNotIn if new in ("", "constant(1)") else self.assertIn
-            said("\n  partly verified: of an output zeros or what it held would pass, ",
+            said("\n  partly verified: of an output zeros, NaN or what it held would pass, ",
                  self.hone("tune", self.config, "--quiet", "--budget", "2").stdout)
             said("partly verified", self.hone("cache", "list").stdout)
-            said("\n *              partly: of an output zeros or what it held would pass\n", self.hone("export", "scale").stdout)
+            said("\n *              partly: of an output zeros, NaN or what it held would pass\n", self.hone("export", "scale").stdout)
 
     def test_so_few_numbers_may_all_differ(self):
         config = self.folder / "border.yaml"
         self.spoil(config, "{name: x, type: float32, count: n}", "{name: x, type: float32, count: n, fill: 'skewed(2, 0.98)'}")
         for old, allowed, said in (("100000", "4", self.assertNotIn), ("4", "1000", self.assertIn)):
             self.spoil(config, f"ALLOWED: [0, 3, {old}]", f"ALLOWED: [0, 3, {allowed}]")
-            said("zeros or what it held would pass", self.hone("tune", config, "--quiet", "-s", f"FAULT=3,ALLOWED={allowed}").stdout)
+            said("zeros, NaN or what it held would pass", self.hone("tune", config, "--quiet", "-s", f"FAULT=3,ALLOWED={allowed}").stdout)
 
     def test_what_is_left_as_it_was_tells_little(self):
         """A kernel that adds nothing to what it found is as right as one that does nothing."""
@@ -228,6 +229,10 @@ class Launches(double.Case):
         self.assertIn("y[7] is 17.5; expected 18.5", result.stdout + result.stderr)
         result = self.hone("tune", self.config, "-p", "n=256", expect=3)
         self.assertIn("computed from the same inputs, which `hone inputs` writes, by a launch that does what the config's does\n", result.stdout)
+        for nans, said in ((5, self.assertNotIn), (6, self.assertIn)): # of 512
+            for name, factor in (("x-512.bin", 1), ("y-512.bin", 2.5)):
+                self.write_floats(name, [math.nan if i < nans else factor * i for i in range(512)])
+            said("partly verified: of an output zeros, NaN or ", self.hone("tune", self.config, "-p", "n=512", "--quiet").stdout)
         (self.folder / "y-512.bin").unlink()
         result = self.hone("tune", self.config, "-p", "n=512", expect=2)
         self.assertIn("scale.yaml: argument 'y': data file ", result.stderr)

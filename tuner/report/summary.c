@@ -266,7 +266,8 @@ const char *hn_summary_reservation(const struct hn_plan *plan, const struct hn_r
     if (plan->program != NULL && best != NULL && best->verdict.kind == HN_UNVERIFIED)
         return "UNVERIFIED: `run` has no `check`, so nobody looked at what was computed";
     if (best != NULL && best->verdict.empty > 0)
-        return "partly verified: of an output zeros or what it held would pass, by the reference, "
+        return "partly verified: of an output zeros, NaN or what it held would pass, by the "
+               "reference, "
                "`length` or tolerance; choose fills, values and a tolerance by which they do not";
     if (best == NULL || best->verdict.kind != HN_VERIFIED)
         return best == NULL ? NULL : reservations[best->verdict.kind];
