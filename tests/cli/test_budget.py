@@ -74,6 +74,8 @@ class Budget(double.Case):
         (tuning,), _ = self.tune_within(4, least=1)
         self.assertNotIn("run_timeout", tuning["outcomes"])
         self.assertGreaterEqual(tuning["cut"], 1)
+        point, = self.sql("SELECT point FROM record WHERE outcome = 'ok' ORDER BY objective LIMIT 1")
+        self.assertIn(point, self.sql("SELECT point FROM image"), "the best runs without a compiler")
 
     def test_each_problem_has_its_own(self):
         self.plant(20)

@@ -765,10 +765,12 @@ static void keep_ahead(struct finals *finals, struct hn_error *err)
     }
 }
 
+/* Where no race counts, any of them may be the best by the times of the search. */
 static void keep_images(struct finals *finals, struct hn_error *err)
 {
     const struct hn_session *session = finals->session;
-    for (size_t i = 0; !hn_failed(err) && i < finals->count && i < kept_images; i++) {
+    size_t most = record_of(finals, 0)->final ? kept_images : finals->count;
+    for (size_t i = 0; !hn_failed(err) && i < finals->count && i < most; i++) {
         const struct hn_image *image = &flight_of(finals, i)->image;
         if (session->store == NULL || image->cubin == NULL || session->task->plan->program != NULL)
             continue;
@@ -789,22 +791,26 @@ static void hold(struct finals *finals, struct hn_error *err)
     ensure_images(finals, err);
     if (!one_seed && !hn_session_is_over(session))
         verify_again(finals, err);
-    if (hn_failed(err) || finals->again || finals->count == 0 || hn_session_is_over(session))
+    bool races = !hn_session_is_over(session);
+    if (hn_failed(err) || finals->again || finals->count == 0)
         return;
-    hn_session_show(session, "racing the finalists");
-    race(finals, err);
-    if (!finals->again && finals->raced && session->weighs)
-        weigh(finals, true, err);
-    find_winner(finals, err);
-    if (finals->again)
+    if (races) {
+        hn_session_show(session, "racing the finalists");
+        race(finals, err);
+        if (!finals->again && finals->raced && session->weighs)
+            weigh(finals, true, err);
+        find_winner(finals, err);
+    }
+    if (finals->again || finals->count == 0)
         return;
     keep_images(finals, err);
+    if (!races)
+        return;
     measure_beside(finals, err);
     read_counters(finals, err);
     if (!session->weighs)
         weigh(finals, false, err);
-    if (finals->count > 0)
-        keep_ahead(finals, err);
+    keep_ahead(finals, err);
 }
 
 /* Whether the finals that were held before tell all that is asked for, and the cache's best is that
