@@ -631,12 +631,9 @@ static struct hn_difference difference_of(const struct check *check, size_t argu
             all.max_error = one->max_error;
             all.worst = one->worst;
         }
-        if (one->max_reference > all.max_reference)
-            all.max_reference = one->max_reference;
-        if (one->misplaced < all.misplaced)
-            all.misplaced = one->misplaced;
-        if (one->strayed < all.strayed)
-            all.strayed = one->strayed;
+        all.max_reference = fmax(all.max_reference, one->max_reference);
+        all.misplaced = one->misplaced < all.misplaced ? one->misplaced : all.misplaced;
+        all.strayed = one->strayed < all.strayed ? one->strayed : all.strayed;
         all.differing += one->differing;
         all.unwritten += one->unwritten;
         all.telling += one->telling;

@@ -791,21 +791,16 @@ static void hold(struct finals *finals, struct hn_error *err)
     ensure_images(finals, err);
     if (!one_seed && !hn_session_is_over(session))
         verify_again(finals, err);
-    bool races = !hn_session_is_over(session);
-    if (hn_failed(err) || finals->again || finals->count == 0)
-        return;
-    if (races) {
+    if (!hn_failed(err) && !finals->again && finals->count > 0 && !hn_session_is_over(session)) {
         hn_session_show(session, "racing the finalists");
         race(finals, err);
         if (!finals->again && finals->raced && session->weighs)
             weigh(finals, true, err);
         find_winner(finals, err);
     }
-    if (finals->again || finals->count == 0)
+    if (hn_failed(err) || finals->again || finals->count == 0)
         return;
     keep_images(finals, err);
-    if (!races)
-        return;
     measure_beside(finals, err);
     read_counters(finals, err);
     if (!session->weighs)
