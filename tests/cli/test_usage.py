@@ -166,6 +166,7 @@ class Usage(hone.Case):
             self.misused("-p: 'M' is given twice", "space", config, *twice)
         self.misused("-p: 'SIZE' is given twice", "export", "saxpy", "-p", "SIZE=1", "-p", "SIZE=2")
         self.misused("-p: found 'M', expected NAME=VALUE", "space", config, "-p", "M")
+        self.misused("--cache: found '', expected a text that is not empty", "tune", config, "--cache", "")
 
     def test_names_of_assignments(self):
         config = self.copy_config()

@@ -42,7 +42,7 @@ static const char *const recording_formats[] = {"recording", "t4", NULL};
 static const char *const objectives[] = {"time", "energy", "energy_delay", NULL};
 
 static const struct kind flag = {.form = FLAG};
-static const struct kind text = {.form = TEXT};
+static const struct kind text = {.form = TEXT, .expected = "a text that is not empty"};
 static const struct kind texts = {.form = TEXTS};
 static const struct kind bindings = {.form = BINDINGS};
 static const struct kind word = {.form = WORD, .expected = "a C identifier"};
@@ -471,7 +471,7 @@ static bool read_value(const struct row *row, const char *value, struct hn_optio
     case TEXT:
     case WORD:
         *(const char **)member = value;
-        return kind->form == TEXT || hn_text_is_word(value);
+        return value[0] != '\0' && (kind->form == TEXT || hn_text_is_word(value));
     case TEXTS:
         *HN_NEXT(list->items, list->count) = value;
         return true;
