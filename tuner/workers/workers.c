@@ -17,8 +17,9 @@ static const double told_after_ms = 1000;
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
 
-/* Computing references may take long on a large machine; a hang still ends. */
-static const double setup_limit_ms = 120e3;
+/* Computing references may take long, of a large problem or on a large machine; a hang still ends.
+ */
+static const double setup_least_ms = 120e3, setup_launches = 12;
 /* So long may one at a host be silent that has got all that was sent. */
 enum { MUTE_MS = 15000 };
 
@@ -146,14 +147,19 @@ const char *hn_card_holder(const struct hn_card *card)
     return awaits_turn(card) && card->holder[0] != '\0' && long_ago ? card->holder : NULL;
 }
 
+static double limit_of(const struct hn_card *card)
+{
+    return is_setting_up(card) ? fmax(setup_least_ms, setup_launches * card->run_timeout_ms)
+                               : card->request_limit_ms;
+}
+
 static int timeout_of(const struct hn_card *card)
 {
     if (!card->waiting)
         return hn_card_is_reachable(card) && has_work(card) ? 0 : -1;
     if (awaits_turn(card))
         return card->host != NULL ? MUTE_MS / 10 : -1;
-    double limit_ms = is_setting_up(card) ? setup_limit_ms : card->request_limit_ms;
-    double left = card->process.since_ms + limit_ms - hn_now_ms();
+    double left = card->process.since_ms + limit_of(card) - hn_now_ms();
     return left > 0 ? (int)left + 1 : 0;
 }
 
@@ -336,12 +342,13 @@ static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, st
 {
     bool in_setup = is_setting_up(card);
     if (hn_failed(err) || result->end != HN_GPU_NOTHING || !card->waiting || awaits_turn(card) ||
-        card->process.seen_ms - card->process.since_ms <
-            (in_setup ? setup_limit_ms : card->request_limit_ms))
+        card->process.seen_ms - card->process.since_ms < limit_of(card))
         return;
     if (in_setup)
-        hn_fail(err, HN_ERUN, "the GPU worker was not set up after %g s ('%s' does not end)",
-                setup_limit_ms / 1e3, hn_message_type(current(card)));
+        hn_fail(err, HN_ERUN,
+                "the GPU worker was not set up after %g s ('%s' does not end); a longer "
+                "--run-timeout gives it %g times as long",
+                limit_of(card) / 1e3, hn_message_type(current(card)), setup_launches);
     drop_worker(card);
     if (in_setup)
         return;
@@ -461,7 +468,7 @@ static void leave_card(struct hn_card *card)
     struct hn_message leave;
     struct hn_error none = {.status = HN_OK};
     hn_message_init(&leave, "leave");
-    hn_card_request(card, &leave, setup_limit_ms / 1e3, &none);
+    hn_card_request(card, &leave, setup_least_ms / 1e3, &none);
 }
 
 static const int sleep_limit_ms = 200;
