@@ -5,14 +5,13 @@
 
 #include "base/text.h"
 
-enum { DEEPEST = 12 };
+enum { DEEPEST = 12, MOST_GIVEN = 8 };
 
 struct translation {
     struct hn_draft *draft;
-    int depth; /* of names that stand for others */
-    const struct translation
-        *outer; /* of what is called with the given for its parameters' names */
-    struct hn_tokens names, given;
+    int depth;                     /* of names that stand for others */
+    struct hn_tokens names;        /* of the parameters of what is called, */
+    const char *given[MOST_GIVEN]; /* and what each is given, NULL: that is not known */
 };
 
 static const char *translate(const struct translation *translation, struct hn_tokens tokens);
@@ -89,25 +88,22 @@ static const char *call(const struct translation *translation, const char *name,
     struct hn_unit *unit = translation->draft->unit;
     const struct hn_meaning *meaning = hn_unit_meaning(unit, name, at);
     const struct hn_meaning *of = HN_MEANING(unit, given.begin);
-    struct translation inner = {.draft = translation->draft,
-                                .depth = translation->depth + 1,
-                                .outer = translation,
-                                .names = meaning->parameters,
-                                .given = given};
-    struct hn_tokens item;
-    const char *value[2] = {NULL};
+    struct translation inner = {
+        .draft = translation->draft, .depth = translation->depth + 1, .names = meaning->parameters};
+    struct hn_tokens list = given, item;
+    const char *const *value = inner.given, *body = NULL;
     char type[HN_TYPE_SIZE];
     if (strcmp(name, "sizeof") == 0 &&
         hn_type_of_c(hn_unit_text(unit, of->given ? of->body : given), type))
         return HN_TEXT(unit, "%lld", (long long)hn_type_bytes(type));
+    for (int i = 0; i < MOST_GIVEN && hn_next(unit, ",", &list, &item); i++)
+        inner.given[i] = translate(translation, item);
     if (given.end > given.begin && hn_type_of_c(name, type)) /* "size_t(blocks)" */
-        return translate(translation, given);
-    if (inner.depth <= DEEPEST)
-        value[0] = translate(&inner, meaning->body);
-    if (value[0] != NULL)
         return value[0];
-    for (int i = 0; i < 2 && hn_next(unit, ",", &given, &item); i++)
-        value[i] = translate(translation, item);
+    if (inner.depth <= DEEPEST)
+        body = translate(&inner, meaning->body);
+    if (body != NULL)
+        return body;
     bool rounds = hn_find_letters(name, "ceil") != NULL || hn_find_letters(name, "div") != NULL;
     if (value[0] != NULL && value[1] != NULL && (rounds || hn_at(unit, at, "min max")))
         return HN_TEXT(unit, "%s(%s, %s)", rounds ? "ceil_div" : name, value[0], value[1]);
@@ -122,10 +118,10 @@ static const char *call(const struct translation *translation, const char *name,
 static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
     struct hn_unit *unit = translation->draft->unit;
-    struct hn_tokens names = translation->names, given = translation->given, own, item;
-    while (hn_next(unit, ",", &names, &own) && hn_next(unit, ",", &given, &item))
+    struct hn_tokens names = translation->names, own;
+    for (int i = 0; i < MOST_GIVEN && hn_next(unit, ",", &names, &own); i++)
         if (hn_at(unit, own.end - 1, name))
-            return translate(translation->outer, item);
+            return translation->given[i];
     bool count = strcmp(name, "argc") == 0; /* programs are run without arguments */
     const char *value = count ? "1" : hn_draft_known(translation->draft, name, at);
     return value != NULL ? value : call(translation, name, at, (struct hn_tokens){0, 0});
