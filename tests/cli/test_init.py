@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < NX) x[i] = op(y[i], w[i % Q]); }\n"
                  "void f() { float *x, *y; cudaMalloc(&x, NX * sizeof *x); cudaMalloc(&y, Q * NX * sizeof(float)); k<Cache::on><<<NX / 64, 64>>>(x, y, Plus{}); }",
                  'entry: "k<Cache::TUNE_C, Plus>"', '  TUNE_C: ["off", "on"]  # TODO: are results the same', '\ndefaults: {TUNE_C: "on", BLOCK: 64}\n', "problem: {NX: 4096}\n",
-                 "{name: x, type: float32, count: 4096, ", "{name: y, type: float32, count: 9 * 4096}\n", "symbols:\n  - {name: w, type: float32, count: 9}"),
+                 "{name: x, type: float32, count: 4096, ", "{name: y, type: float32, count: 9 * 4096}\n", "\n# TODO: `symbols` fills"),
                 # A grid with one row is of a problem with one.
                 ("template <int R, int L> __global__ void k(int rows, const int *at, float *y) { int row = R * blockIdx.x + threadIdx.y; if (row < rows) y[row] = at[row]; }\n"
                  "void f(int *at, float *y, int n) { constexpr int R = 16, L = 8; const dim3 b(L, R); k<R, L><<<(n + R - 1) / R, b>>>(n, at, y); }",
@@ -386,7 +386,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("void *p[] = {&x, &a, &n}; cudaLaunchCooperativeKernel((void *)k, dim3(8), dim3(64), p, 0, 0);",
                  "  BLOCK: [16, 32, 64, 128, 256]", "# TODO: as the source launches it, whatever the sizes?\n", "  grid: [8]\n", "  cooperative: true\n"),
                 ("const int W = 64; float *d; cudaMalloc(&d, sizeof(float) * W * W); k<<<(W * W + 255) / 256, 256>>>(d, 1, W * W);",
-                 "problem: {n: 4096}\n", "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                 "problem: {n: 4096}\n", "count: 64 * 64, role: output}", 'grid: ["ceil_div(64 * 64, BLOCK)"]\n'),
                 ("k<<<dim3(4, 5, n), dim3(8, 2)>>>(x, 1, n);", "  block: [BLOCK_X, BLOCK_Y, 1]\n", "  grid: [4, 5, n]\n"),
                 # No block that is known, that there can be, that leaves something to tune: none of the launch is taken.
                 *((f"k<<<dim3(4, 5, n), {block}>>>(x, 1, n);", "  BLOCK: [64, 128, 256, 512, 1024]", "block: [BLOCK]\n", "ceil_div(n, BLOCK)")
@@ -413,19 +413,19 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
             for part in parts:
                 self.assertIn(part, draft, launch)
             self.assertEqual("\n# As the source launches it.\n" in draft, 
-                             not any(word in launch for word in ("blocks_of", "c = {}", "dim3(8)", "unknown", "2048", "n), 1")))
+                             not any(word in launch for word in ("blocks_of", "c = {}", "dim3(8)", "unknown", "2048", "n), 1", "W * W)")))
 
     def test_what_the_host_changes(self):
-        """The first value of a variable that is written again stands beside it."""
-        changed = "value: n}  # TODO: the source begins with 100 and writes to it again\n"
+        """What a variable begins with is no size where it is written again; how many elements are allocated follows it."""
+        changed = "problem: {n: 4194304}\n"
         launch = "k<<<(n + 63) / 64, 64>>>(x, n);"
         for host, *parts in (
-                (f"int n = 2048; n = n + 1; cudaMalloc(&x, n * 3 * sizeof(float)); {launch}", "problem: {n: 2048}\n", "count: n * 3, role: output}", "value: n}  # TODO: the source begins with 2048 and writes to it again"),
+                (f"int n = 2048; n = n + 1; cudaMalloc(&x, n * 3 * sizeof(float)); {launch}", changed, "count: n * 3, role: output}", "value: n}\n"),
                 (f"int n = 100; if (argc > 1) n = atoi(argv[1]); cudaMemcpy(d, &n, sizeof n, cudaMemcpyHostToDevice); {launch}", "problem: {n: 100}\n", "value: n}\n"),
                 (f"for (int n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
                 (f"int n; for (n = 100; n > 1; n /= 2) {launch}", "problem: {n: 100}\n", "value: n}\n"),
                 (f"{{ int n = 7; n++; }} {{ int n = 100; {launch} }}", "problem: {n: 100}\n", "value: n}\n"),
-                (f'int n = 100; scanf("%d", &n); {launch}', "problem: {n: 100}\n", changed, "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                (f'int n = 100; scanf("%d", &n); {launch}', changed, "count: n, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
                 (f"int n = 100; while (n > 0) {{ {launch} cudaMemcpy(&n, d, 4, cudaMemcpyDeviceToHost); }}", changed),
                 (f"int n = 100; cudaMalloc(&x, n * 3 * sizeof(float)); do {{ {launch} n = n / 2; }} while (n > 1);", changed, "count: n * 3, role: output}"),
                 (f"int n = 100; n += 28; {launch}", changed),
@@ -457,12 +457,11 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("class Chunk { int blocks, size; float *d, by = 3;\n"
                  "public: Chunk() { size = 5000; blocks = (size + 63) / 64; cudaMalloc(&d, size * 4 * sizeof(float)); }\n void run() { k<<<blocks, 64>>>(d, by, size); } };",
                  "problem: {n: 5000}\n", "value: 3}\n", "count: n * 4, role: output}", 'grid: ["ceil_div(n, BLOCK)"]\n'),
-                # As some formatters write it.
-                ("void f(float *d) { const int m = 5000; k << <(m + 63) / 64, 64, 96 >> >(d, 3, m); }",
-                 "problem: {n: 5000}\n", "value: 3}\n", 'grid: ["ceil_div(n, BLOCK)"]\n', "  shared_bytes: 96\n"),
-                # Fortran passes numbers by their addresses.
-                ('extern "C" void run_(float *d, const int *m, const float *by) { k<<<(*m + 63) / 64, 64>>>(d, *by, *m); }',
-                 "value: n}\n", 'grid: ["ceil_div(n, BLOCK)"]\n'),
+                # Sizes that only the host has; what a call makes of them is one by its own name, the device's multiprocessors are known.
+                ("void f(float *d, const Plan &plan, int rows, int n) { k<<<dim3((rows + 3) / 4, plan.batch, tokens(n)), 64>>>(d, 1, n); }",
+                 "problem: {n: 128, rows: 128, batch: 128}\n", '  grid: ["ceil_div(rows, 4)", batch, '),
+                ("void f(float *d, int n) { int sms; ask(&sms, n); const int tokens = sizes(n)[0]; k<<<dim3(2 * sms, tokens), 64>>>(d, 1, n); }",
+                 "n: 2048, sm_count: 132, tokens: 2048}\n", "  grid: [2 * sm_count, tokens]\n"),
                 # Two buffers that take turns.
                 ("int main() { const int m = 5000, t = pick(); float *d[2]; cudaMalloc(&d[0], m * 4 * sizeof(float)); k<<<512, 64>>>(d[t & 1], 1, m); }",
                  "problem: {n: 5000}\n", "count: n * 4, role: output}"),
@@ -508,7 +507,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n, int cols) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * cols] = 1; }\n"
                  "void run(float *x, int batch, int rows, int cols) { const int n = batch * rows; k<<<(n + 63) / 64, 64>>>(x, n, cols); }\n"
                  "int main() { int batch = 8, rows = 100, cols = 7; float *x; cudaMalloc(&x, batch * rows * cols * sizeof(float)); run(x, batch, rows, cols); }",
-                 "problem: {n: 800, cols: 7}\n", "count: n * cols, role: output}"),
+                 "problem: {n: 800, cols: 7}\n", "count: 8 * 100 * cols, role: output}"),
                 ("__global__ void k(float *x, int rows, int cols, int row_stride, int lda, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < rows) x[i * row_stride] = lda * stride; }",
                  "row_stride: 2048, lda: 2048, stride: 2048}\n"),
                 ("__global__ void k(float *x, int n, int stride) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i * stride] = 1; }",
@@ -518,7 +517,10 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  " for (int r = 0; r < RowTile; r++) for (int c = threadIdx.x; c < cols; c += blockDim.x) if (row + r < rows) x[(row + r) * lddb + c] = 1; }\n"
                  "void f(float *x, int rows, int cols, int lddb) { k<8><<<(rows + 7) / 8, std::min(cols, 256)>>>(x, rows, cols, lddb); }",
                  "lddb: 2048}\n", "  block: [BLOCK]\n", '  grid: ["ceil_div(rows, ROWTILE)"]\n'),
-                # What the host defines, and threads for each of it by macros.
+                # Threads for each row divide the block, a factor may stand before the block's index; what the host defines, and threads by macros.
+                ("template <int LANES> __global__ void k(float *x, int rows) { int r = (blockIdx.x * blockDim.x + threadIdx.x) / LANES; if (r < rows) x[r] = 1; }",
+                 '  grid: ["ceil_div(rows, BLOCK // TUNE_LANES)"]\n'),
+                ("#ifndef NT\n#define NT 64\n#endif\n__global__ void k(float *x, int n) { int i = NT * blockIdx.x + threadIdx.x; if (i < n) x[i] = 1; }", "  block: [NT]\n"),
                 ("#define GROUP blockIdx.x\n#ifndef TEAM\n#define TEAM 4\n#endif\n#define atom_of(i, team) i = GROUP * (blockDim.x / team) + threadIdx.x / team;\n"
                  "__global__ void k(float *x) { int i; atom_of(i, TEAM); if (i < NUM_ATOMS) x[i] = 1; }",
                  "problem: {NUM_ATOMS: 4194304}\n", "freeze: [NUM_ATOMS]", '  grid: ["ceil_div(NUM_ATOMS, BLOCK // TEAM)"]\n'),
@@ -651,7 +653,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "#ifndef block_size_z\n#define block_size_z 1\n#endif\n__constant__ float d_filter[5 * 5]; __constant__ T odd;\n"
                  "__global__ void k(float *out) { int x = blockIdx.x * block_size_x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;"
                  " if (y < image_height) out[y * image_width + x] = d_filter[0]; }",
-                 ("problem: {image_width: 4096, image_height: 2048}\n\n", "  - {name: d_filter, type: float32, count: 5 * 5}  # TODO: ",
+                 ("problem: {image_width: 4096, image_height: 2048}\n\n", "\n# TODO: `symbols` fills",
                   'grid: ["ceil_div(image_width, block_size_x)", image_height]'), ("block_size_z", "freeze", "other_height", "odd")),
                 ("__global__ void k(float *x, int size) { int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;"
                  " int k = blockIdx.z * blockDim.z + threadIdx.z; x[(k * size + j) * size + i] = 1; }",
@@ -744,7 +746,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define NI 256\n#define BX 32\n#define BY 8\n__global__ void k(float *a, int i) { int k = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n"
                  " if (i < NI && j < NI && k < NI) a[(i * NI + j) * NI + k] = 1; }\n"
                  "void f() { float *a; cudaMalloc(&a, sizeof(float) * NI * NI * NI); dim3 b(BX, BY), g(NI / b.x, NI / b.y); int i; for (i = 1; i < NI; ++i) k<<<g, b>>>(a, i); }",
-                 ("problem: {i: 1}\n", "count: 256 * 256 * 256, role: output}"), ()),
+                 ("problem: {i: 1, NI: 256}\n", "count: 256 * 256 * 256, role: output}"), ()),
                 ("template <typename scalar_t>\nC10_LAUNCH_BOUNDS_1(512)\n__global__ void k(scalar_t *x) { x[threadIdx.x] = 0; }", ("entry: k<float>  # TODO", ), ())):
             draft = self.draft(source).partition("\nkernel: ")[2]
             for part in parts:
@@ -788,7 +790,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("#define NX 512\n#define NY 384\ntypedef double real;\n__constant__ real w[9];\n__device__ __constant__ unsigned char rule[16];\n__global__ void k(real *f, const unsigned char *solid) {\n"
                  " int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y; if (x < NX && y < NY) f[y * NX + x] = w[solid[x] % 9]; }\n"
                  "void f() { real *f; unsigned char *s; cudaMalloc(&f, NX * NY * sizeof(real)); cudaMalloc(&s, NX * NY); dim3 g(NX / 64, NY); k<<<g, 64>>>(f, s); }",
-                 ("problem: {NX: 512, NY: 384}\n", "  - {name: w, type: float64, count: 9}", "  - {name: rule, type: uint8, count: 16}", "{name: f, type: float64, count: 512 * 384, role: output}\n",
+                 ("problem: {NX: 512, NY: 384}\n", "{name: f, type: float64, count: 512 * 384, role: output}\n",
                   "{name: solid, type: uint8, count: 512 * 384}  # TODO: may its elements be any integers, or which `fill` or `file`?\n"), ()),
                 ("#define COUNT 224\nconstexpr int THREADS = 256;\n__global__ void k(float *x) { x[COUNT * blockIdx.x + threadIdx.x] = blockDim.x; }\n"
                  "void f() { float *x; cudaMalloc(&x, COUNT * COUNT * sizeof(float)); dim3 block(THREADS); k<<<COUNT, block>>>(x); }",
@@ -825,7 +827,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 ("__global__ void k(float *x, int n) { for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] = 0; cooperative_groups::this_grid().sync(); }\n"
                  "void f(int sms) { int n = 4096; float *x; cudaMalloc(&x, 3 * n * sizeof(float)); void *p[] = {(void *)&x, (void *)&n};\n"
                  " cudaLaunchCooperativeKernel((void *)k, dim3(sms * 2), dim3(128), p, 0, 0); }",
-                 ("problem: {n: 4096}", "count: 3 * n, ", "\n# TODO: does the kernel want this many blocks?\n"), ()),
+                 ("problem: {n: 4096, sm_count: 132}", "count: 3 * n, ", "  grid: [sm_count * 2]\n", "\n# As the source launches it.\n"), ()),
                 # Casts of the block's index; a block that somebody else chooses; what bounds no index that is known.
                 *((f"template <int V> __global__ void k(float *x, size_t n) {{ const size_t i = ({cast} * blockDim.x + threadIdx.x) * V; if (i < n) x[i] = V; }}\n", 
                    ('grid: ["ceil_div(n, BLOCK * TUNE_V)"]',), ("ROWS",)) for cast in ("size_t(blockIdx.x)", "static_cast<size_t>(blockIdx.x)")),
@@ -851,9 +853,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                   "int main() { int n = 4096, a = 0; float *in, *out; pick(n, a); cudaMalloc(&out, n * sizeof(float)); cudaMalloc(&in, 2 * n * sizeof(float));\n"
                   " void *args[] = {&out, &in, &n}; cudaLaunchKernel((void *)k, dim3(n / 64), dim3(64), args, 0, 0); }\n" + behind, parts, ())
                   for clip, behind, parts in (("void pick(int n, const int &a) {}\n", "", ("{name: out, type: float32, count: n, ", "count: 2 * n}\n", "value: n}\n", "grid: [n // BLOCK]")),
-                                              ("void pick(int n, int a);\n", "void g(int b, int c) { pick(b & c, c); }", ("value: n}\n",)),
-                                              ("void pick(int &n, int a) {}\n", "", ("value: n}  # TODO: the source begins with 4096 and writes to it again\n",)),
-                                              ("void pick(int &n, int a);\n", "void pick(int &n, int a) { n /= 2; }", ("value: n}  # TODO: the source begins with 4096 and",)))),
+                                              ("void pick(int n, int a);\n", "void g(int b, int c) { pick(b & c, c); }", ("value: n}\n",)))),
                 # What is in subscripts is no random number, also by variables that begin with it.
                 ("__global__ void k(float *y, const float *x, const int *rows, const int *columns, const int *bins, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x, begin = rows[i];\n"
                  " float sum = 0; for (int j = begin; j < rows[i + 1]; j++) sum += x[columns[j]] * bins[i]; if (i < n) y[i] = sum; }",
@@ -875,7 +875,7 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                  "void f() { const int n = 4096; float *x, *y, *s; cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&s, n / TPB * sizeof(float));\n"
                  " k<<<n / TPB, TPB>>>(x + EDGE, (float2 *)y, s, n); }",
                  ("count: n}  # TODO: the source passes a later element: are those before it read?\n", "y, type: float32x2, count: n}  # TODO: how many elements?\n",
-                  "count: n // 32, role: output}  # TODO: which elements are written changes with the parameters\n", "  EDGE: [1, 2, 4]  # TODO: are results the same"), ()),
+                  "count: n // 32, role: output}  # TODO: how many the source has changes with the parameters\n", "  EDGE: [1, 2, 4]  # TODO: are results the same"), ()),
                 # A grid that divides nothing, whatever the block is; a name of the kernel that a macro of the host has, too.
                 ("__global__ void k(float *x, int b, int m) { for (int i = threadIdx.x; i < m; i += blockDim.x) x[blockIdx.x * m + i] = 0; }\n"
                  "void f(float *x, int b, int m) { k<<<b, threads_of(m)>>>(x, b, m); }\nMODULE(NAME, m) { m.def(1); }\nint other = m;",
@@ -1129,8 +1129,8 @@ template <class T, Mode M, int N> __global__ void k(T *x, int n) { x[blockIdx.x 
     def test_constants_with_values_are_not_filled(self):
         draft = self.draft("__constant__ int offsets[3] = {-1, 0, 1};\n__constant__ float weights[3];\n"
                            "__global__ void k(float *x) { x[threadIdx.x] = weights[offsets[0] + 1]; }\n")
-        self.assertIn("symbols:\n  - {name: weights, type: float32, count: 3}", draft)
-        self.assertNotIn("{name: offsets", draft)
+        self.assertIn("\n# TODO: `symbols` fills __constant__ variables (docs/config.md).\n", draft)
+        self.assertNotIn("symbols:\n", draft)
 
     def test_launches_within_namespaces_and_class_templates(self):
         """Enumerators of a namespace are named with it, and methods of a class template launch as others do."""

@@ -513,17 +513,12 @@ static void add_argument(struct hn_draft *draft, const struct hn_kernel_argument
         if (!sized && draft->capture == NULL)
             ask(draft, &argument, "how many elements?");
         else if (given != NULL && draft->varies)
-            ask(draft, &argument,
-                declared->writes ? "which elements are written changes with the parameters"
-                                 : "how many the source has changes with the parameters");
+            ask(draft, &argument, "how many the source has changes with the parameters");
         if (hn_at(draft->unit, declared->given.begin + 1, "+"))
             ask(draft, &argument, "the source passes a later element: are those before it read?");
     } else {
         argument.value = size != NULL && !size->made ? size->name : given != NULL ? given : "1";
-        if (size != NULL && size->begins != NULL)
-            argument.todo = HN_DRAFT_LINE(draft, "the source begins with %s and writes to it again",
-                                          size->begins);
-        else if (size == NULL && !passed.type_is_known)
+        if (size == NULL && !passed.type_is_known)
             argument.todo =
                 HN_DRAFT_LINE(draft, "which value, and how is %s passed (`from`, docs/config.md)?",
                               declared->type_name);

@@ -24,9 +24,8 @@ struct hn_draft_name {
     bool told;               /* the size is what a launch passes, or the source's own */
     bool is_size, is_extent; /* is_extent: how much work there is; else some other number */
     bool frozen;             /* a size that is a macro of the source */
+    bool host;               /* a size that only the host's code has */
     bool made;               /* a size that others make, as its name says: "(nx + 8)" */
-    const char *begins;      /* "1", which the source changes before the launch; NULL: it does not */
-    const char *passed;      /* "4096 * 4096", which a launch passes; NULL: nothing that it stands for elsewhere */
 };
 
 enum hn_draft_role { HN_DRAFT_INPUT, HN_DRAFT_OUTPUT, HN_DRAFT_INOUT };
@@ -64,7 +63,8 @@ struct hn_draft {
     /* While it is made of a source. */
     struct hn_tokens launch[3];          /* the first one, by enum hn_draft_launch; empty: that is not told */
     bool instances_are_known, block_is_known, grid_is_known; /* from the source */
-    bool varies;                              /* the count that was given last is the most of all points */
+    bool varies;                              /* how many elements were given last changes with the parameters */
+    bool opens;                               /* names that only the host has become sizes */
     const char *bounds;                       /* the first of __launch_bounds__, or NULL */
     const char *elements;                     /* of a buffer of which nothing else is known */
 };

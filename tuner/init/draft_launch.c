@@ -49,12 +49,11 @@ static void read_launch(struct hn_draft *draft, size_t kernel, size_t behind)
     if (draft->launch[HN_LAUNCH_BLOCK].end > 0)
         return;
     behind += hn_at(unit, behind, ","); /* "LAUNCH(kernel, <<<grid, block>>>(arguments))" */
-    bool apart = hn_at(unit, behind, "<<") && hn_at(unit, behind + 1, "<"); /* "<< <1, 2>> >" */
-    struct hn_tokens list = {behind + 1 + apart, SIZE_MAX}, given = {0, 0}, parts[5], item;
-    list.end = hn_find(unit, list, apart ? ">>" : ">>>");
-    if ((apart || hn_at(unit, behind, "<<<")) && list.end != SIZE_MAX) {
+    struct hn_tokens list = {behind + 1, SIZE_MAX}, given = {0, 0}, parts[5], item;
+    list.end = hn_find(unit, list, ">>>");
+    if (hn_at(unit, behind, "<<<") && list.end != SIZE_MAX) {
         split(unit, list, draft->launch, 3);
-        open = list.end + 1 + apart;
+        open = list.end + 1;
     } else {
         while (--call > 0 && kernel - call < 12 &&
                (hn_find_letters(hn_text_at(unit, call), "launch") == NULL ||
@@ -203,7 +202,9 @@ const char *hn_draft_known(const struct hn_draft *draft, const char *name, size_
             found = named(draft, dot + 1, true);
     if (found != NULL || own == NULL)
         return found;
-    bool size = own->is_size && (own->frozen || inside || unit->tokens.items[token].directive);
+    bool size =
+        own->is_size &&
+        (own->host ? !inside : own->frozen || inside || unit->tokens.items[token].directive);
     return size || is_numeric(own) ? own->name : NULL;
 }
 
@@ -279,12 +280,14 @@ static const char *find_tile(struct hn_draft *draft, int axis, struct hn_tokens 
         }
         if (tile == NULL && size == NULL)
             continue;
-        /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS" */
+        /* "(blockIdx.x * BLOCK + threadIdx.x) * ITEMS", "/ LANES" */
         end = hn_find(unit, (struct hn_tokens){end, body.end}, "; , ( ) { }");
-        bool more = hn_at(unit, end, ")") && hn_at(unit, end + 1, "*");
-        const char *times = more ? named(draft, hn_text_at(unit, end + 2), false) : NULL;
+        bool more = hn_at(unit, end, ")") && hn_at(unit, end + 1, "* /");
+        const char *by = more ? named(draft, hn_text_at(unit, end + 2), false) : NULL;
         tile = tile != NULL ? tile : size;
-        return times != NULL ? hn_times(unit, tile, times) : tile;
+        return by == NULL                  ? tile
+               : hn_at(unit, end + 1, "*") ? hn_times(unit, tile, by)
+                                           : HN_DRAFT_TEXT(draft, "%s // %s", tile, by);
     }
     return NULL;
 }
@@ -322,15 +325,16 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
     const char *tile =
         flat && !draft->block_is_known ? find_tile(draft, axis, draft->kernel->body) : NULL;
     HN_EACH(each, draft->names) {
-        /* "blockIdx.x * NT + threadIdx.x", "threadIdx.x + blockIdx.x * NT" (eight words before NT),
-         * and "blockIdx.x * NT * ITEMS" with "i += NT" */
+        /* "blockIdx.x * NT + threadIdx.x", and "blockIdx.x * NT * ITEMS" with "i += NT" */
         bool factor = tile != NULL && hn_text_find_word(tile, each->name, strlen(each->name));
         bool same = each->preset.integer == preset, owns = false;
-        HN_EACH_AT(i, unit, draft->kernel->body, each->own) {
-            size_t thread = hn_at(unit, i + 1, "+") ? i + 2 : i - 8;
-            bool whole = hn_at(unit, thread, "threadIdx") && !hn_at(unit, thread + 3, "/ % * >> &");
+        HN_EACH_AT(i, unit, draft->kernel->body, each->own)
             owns |= (same || factor) && hn_at(unit, i - 1, "+=");
-            owns |= factor && whole && strcmp(tile, each->name) == 0;
+        HN_EACH_AT(i, unit, draft->kernel->body, "threadIdx") {
+            struct hn_tokens sum = HN_REST(unit, hn_find_back(unit, i, "; { }") + 1);
+            bool whole = !hn_at(unit, i - 1, "* / %") && !hn_at(unit, i + 3, "/ % * >> &");
+            owns |=
+                factor && whole && strcmp(tile, each->name) == 0 && HN_HAS(unit, sum, each->own);
         }
         if (((same && hn_is_like(each->own, "block tile")) || owns) && !asks && is_numeric(each))
             return each->name;
@@ -345,45 +349,60 @@ static const char *add_block(struct hn_draft *draft, bool flat, int axis, int64_
     return own->name;
 }
 
-/* Takes what the launch says of each axis, where all are numbers that a block or a grid may have; a
- * grid's may depend on sizes that are chosen later. */
+/* What the launch says of an axis, where it is a number that a block or a grid may have, which may
+ * depend on sizes that are chosen later; NULL: it is to be guessed. */
+static const char *take_axis(struct hn_draft *draft, bool grid, int axis, struct hn_tokens part)
+{
+    /* What the block's number divides is divided by the block along the kernel's axis. */
+    const char *tile = grid ? find_tile(draft, axis, draft->kernel->body) : NULL;
+    const char *bound = find_bound(draft, axis);
+    int along = axis;
+    for (int i = 0; tile != NULL && i < 3; i++)
+        along = draft->block[i] != NULL && strcmp(tile, draft->block[i]) == 0 ? i : along;
+    const size_t names_before = draft->names.count;
+    draft->opens = grid;
+    const char *text = hn_draft_translate(draft, part);
+    draft->opens = false;
+    if (text != NULL && draft->names.count > names_before && bound != NULL && tile != NULL &&
+        !hn_text_find_word(text, "sm_count", strlen("sm_count")))
+        text = NULL; /* the kernel says it better */
+    draft->names.count = text != NULL ? draft->names.count : names_before;
+    if (text != NULL && (strstr(text, "//") != NULL || strstr(text, "ceil_div") != NULL))
+        text = with_block(draft, text, along);
+    /* By what a block of the kernel does, where the launch's number is as much. */
+    const char *by = tile != NULL && text != NULL ? strrchr(text, ',') : NULL;
+    if (by != NULL && strncmp(text, "ceil_div(", 9) == 0 &&
+        hn_draft_number(draft, HN_DRAFT_TEXT(draft, "(%s", by + 1), HN_OF_ALL) ==
+            hn_draft_number(draft, tile, HN_OF_PARAMETERS))
+        text = HN_DRAFT_TEXT(draft, "%.*s, %s)", (int)(by - text), text, tile);
+    int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
+    bool fits = number <= (grid ? INT32_MAX : 1024) &&
+                (number >= 1 ||
+                 (number > INT64_MIN && grid && !HN_DRAFT_IS(draft, text, HN_OF_PARAMETERS)));
+    /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
+    bool all = !grid && fits &&
+               ((bound != NULL && strcmp(text, bound) == 0) || strncmp(text, "min(", 4) == 0);
+    return fits && !all ? text : NULL;
+}
+
+/* Takes what the launch says; true: that is all. */
 static bool take(struct hn_draft *draft, bool grid, const char *sizes[3])
 {
     struct hn_tokens parts[3] = {{0}};
-    const char *texts[3] = {"1", "1", "1"};
     size_t count = read_dim3(draft, draft->launch[grid ? HN_LAUNCH_GRID : HN_LAUNCH_BLOCK], parts);
-    for (size_t axis = 0; axis < count; axis++) {
-        /* What the block's number divides is divided by the block along the kernel's axis. */
-        const char *tile = grid ? find_tile(draft, (int)axis, draft->kernel->body) : NULL;
-        int along = (int)axis;
-        for (int i = 0; tile != NULL && i < 3; i++)
-            along = strcmp(tile, draft->block[i]) == 0 ? i : along;
-        const char *text = hn_draft_translate(draft, parts[axis]);
-        if (text != NULL && (strstr(text, "//") != NULL || strstr(text, "ceil_div") != NULL))
-            text = with_block(draft, text, along);
-        /* By what a block of the kernel does, where the launch's number is as much. */
-        const char *by = tile != NULL && text != NULL ? strrchr(text, ',') : NULL;
-        if (by != NULL && strncmp(text, "ceil_div(", 9) == 0 &&
-            hn_draft_number(draft, HN_DRAFT_TEXT(draft, "(%s", by + 1), HN_OF_ALL) ==
-                hn_draft_number(draft, tile, HN_OF_PARAMETERS))
-            text = HN_DRAFT_TEXT(draft, "%.*s, %s)", (int)(by - text), text, tile);
-        int64_t number = hn_draft_number(draft, text, HN_OF_ALL);
-        if (number > (grid ? INT32_MAX : 1024) ||
-            (number < 1 &&
-             (number == INT64_MIN || !grid || HN_DRAFT_IS(draft, text, HN_OF_PARAMETERS))))
-            return false;
-        /* Of as many threads as there is work, "n" or "min(n, 1024)", any number will do. */
-        const char *bound = grid ? NULL : find_bound(draft, (int)axis);
-        if ((bound != NULL && strcmp(text, bound) == 0) || (!grid && strncmp(text, "min(", 4) == 0))
-            return false;
-        texts[axis] = text;
-    }
-    for (int axis = 0; count > 0 && axis < 3; axis++) {
-        sizes[axis] = texts[axis];
-        if (axis >= draft->dimensions && strcmp(sizes[axis], "1") != 0)
+    bool all = count > 0;
+    for (int axis = 0; axis < 3 && count > 0; axis++) {
+        bool told = axis < (int)count;
+        if (told)
+            sizes[axis] = take_axis(draft, grid, axis, parts[axis]);
+        else if (count > 1 || all) /* what is not known as a whole may have more axes */
+            sizes[axis] = "1";
+        all &= sizes[axis] != NULL;
+        if (told && axis >= draft->dimensions &&
+            (sizes[axis] == NULL || strcmp(sizes[axis], "1") != 0))
             draft->dimensions = axis + 1;
     }
-    return count > 0;
+    return all;
 }
 
 /* False: it is to be guessed. */
@@ -394,7 +413,9 @@ static bool take_block(struct hn_draft *draft)
     read_dim3(draft, draft->launch[HN_LAUNCH_BLOCK], parts);
     draft->block_is_known = take(draft, false, block);
     bool flat = draft->block_is_known && strcmp(block[1], "1") == 0 && strcmp(block[2], "1") == 0;
-    for (int axis = 0; draft->block_is_known && axis < 3; axis++) {
+    for (int axis = 0; axis < 3; axis++) {
+        if (block[axis] == NULL)
+            continue;
         int64_t number = hn_draft_number(draft, block[axis], HN_OF_NOTHING);
         if (number <= 1 || strchr(block[axis], ' ') != NULL ||
             hn_is_like(single(draft, parts[axis]), "fact")) /* "dim3(WARP_SIZE, ROWS)" */
@@ -407,6 +428,7 @@ static bool take_block(struct hn_draft *draft)
     HN_EACH(each, draft->names)
         if (!each->is_size)
             return draft->block_is_known;
+    memset(draft->block, 0, sizeof draft->block);
     return false;
 }
 
@@ -470,43 +492,32 @@ static struct hn_tokens allocated(const struct hn_draft *draft,
 
 const char *hn_draft_given(struct hn_draft *draft, const struct hn_kernel_argument *argument)
 {
-    struct hn_tokens given = value_of(draft, argument->given, DEEPEST);
-    struct hn_draft_name *size = hn_draft_find(draft, argument->name);
-    const struct hn_meaning *own = hn_unit_meaning(draft->unit, single(draft, given), given.begin);
-    if (size != NULL && own->first.end > own->first.begin) {
-        given = own->first;
-        size->begins = hn_unit_text(draft->unit, given);
-    }
+    const struct hn_draft_name *size = hn_draft_find(draft, argument->name);
     struct hn_tokens told = argument->pointer ? allocated(draft, argument) : argument->given;
     if (told.end > 0 && told.end == told.begin)
         return "1";
-    const char *count = hn_draft_translate(draft, told);
-    if (!argument->pointer && (count == NULL || hn_draft_find(draft, count) == size))
-        count = hn_draft_translate(draft, given); /* of no other argument */
-    if (!argument->pointer && strstr(argument->type, "int") == NULL && count != NULL)
-        count = hn_draft_replace(draft, count, "//", "/"); /* of fractions */
-    if (!argument->pointer)
-        return HN_DRAFT_IS(draft, count, HN_OF_ALL) ? count : NULL;
-    draft->varies = false;
-    bool constant = count != NULL && count[strspn(count, "0123456789 ()+-*/%<>")] == '\0';
+    const char *given = hn_draft_translate(draft, told);
+    if (!argument->pointer && (given == NULL || hn_draft_find(draft, given) == size))
+        given = hn_draft_translate(draft, value_of(draft, argument->given, DEEPEST));
+    if (!argument->pointer && strstr(argument->type, "int") == NULL && given != NULL)
+        given = hn_draft_replace(draft, given, "//", "/"); /* of fractions */
+    bool known = HN_DRAFT_IS(draft, given, HN_OF_ALL);
+    draft->varies = argument->pointer && known && !HN_DRAFT_IS(draft, given, HN_OF_SIZES);
+    /* Of sizes or blocks that are guessed a constant may be too small. */
+    bool constant = argument->pointer && HN_DRAFT_IS(draft, given, HN_OF_NOTHING);
     HN_EACH(each, draft->names) {
-        if (count == NULL ||
-            (constant && (!draft->grid_is_known || (each->is_size && !each->told))))
-            return NULL; /* of sizes or blocks that are guessed a constant may be too small */
-        int64_t most = -1;
-        const char *open = count;
+        const char *open = given, *most = NULL;
+        known = known && (!constant || (draft->grid_is_known && (!each->is_size || each->told)));
         /* Enough for all points, whose buffers are the same. */
-        for (size_t i = 0; is_numeric(each) && i < each->values.count; i++) {
-            const char *at = hn_draft_replace(
-                draft, open, each->name,
-                HN_DRAFT_TEXT(draft, "%lld", (long long)each->values.items[i].integer));
-            int64_t elements = hn_draft_number(draft, at, HN_OF_ALL);
-            draft->varies |= strcmp(at, open) != 0;
-            count = elements > most ? at : count;
-            most = elements > most ? elements : most;
+        for (size_t i = 0; draft->varies && is_numeric(each) && i < each->values.count; i++) {
+            const char *value = hn_draft_value(draft, &each->values.items[i]);
+            given = hn_draft_replace(draft, open, each->name, value);
+            bool more =
+                hn_draft_number(draft, given, HN_OF_ALL) > hn_draft_number(draft, most, HN_OF_ALL);
+            given = most = more ? given : most;
         }
     }
-    return count;
+    return known ? given : NULL;
 }
 
 static void read_passed(struct hn_draft *draft)
@@ -524,8 +535,6 @@ static void read_passed(struct hn_draft *draft)
         if (size->made)
             size->name = hn_text_is_word(text) ? text : HN_DRAFT_TEXT(draft, "(%s)", text);
         size->preset = number > 0 ? hn_integer(number) : size->preset;
-        if (strchr(text, '*') != NULL && text[strspn(text, "0123456789 *")] == '\0')
-            size->passed = text;
     }
 }
 
@@ -543,6 +552,8 @@ static void guess_block(struct hn_draft *draft)
     const int64_t usual[] = {!flat ? 32 : most > 0 ? most : 256, 8, 1};
     draft->block_is_known = true;
     for (int axis = 0; axis < 3; axis++) {
+        if (draft->block[axis] != NULL)
+            continue;
         /* One that is named for x alone leaves one thread in y. */
         bool one = axis >= draft->dimensions || axis > (flat || along ? 0 : 1);
         const struct hn_draft_name *found = flat ? NULL : find_axis(draft, axis);
@@ -582,6 +593,8 @@ static void guess_grid(struct hn_draft *draft)
 {
     bool alone = draft->dimensions == 1;
     for (int axis = 0; axis < draft->dimensions; axis++) {
+        if (draft->grid[axis] != NULL)
+            continue;
         const char *tile = find_tile(draft, axis, draft->kernel->body), *rows = NULL;
         const char *extent = extent_of(draft, axis);
         bool rowwise = tile != NULL && !HN_DRAFT_IS(draft, tile, HN_OF_PARAMETERS);
@@ -657,33 +670,6 @@ static void read_divisions(struct hn_draft *draft)
     }
 }
 
-/* Variables of the device that the host fills; some have their values from the source. */
-static void read_symbols(struct hn_draft *draft)
-{
-    struct hn_unit *unit = draft->unit;
-    char type[HN_TYPE_SIZE];
-    HN_EACH_AT(i, unit, HN_EVERYWHERE, "__constant__") {
-        struct hn_tokens declared = {i + 1, hn_find(unit, HN_FROM(i), "[ ; ,") - 1};
-        const struct hn_meaning *of = HN_MEANING(unit, i + 1); /* "typedef double real;" */
-        bool known = hn_type_of_c(hn_unit_text(unit, of->given ? of->body : declared), type);
-        struct hn_draft_argument symbol = {.name = hn_text_at(unit, declared.end),
-                                           .type = type,
-                                           .count = known ? "1" : NULL,
-                                           .todo = "which contents, `from` which argument?"};
-        if (HN_HAS(unit, HN_REST(unit, i), "="))
-            continue;
-        for (size_t open = declared.end + 1; symbol.count != NULL && hn_at(unit, open, "[");
-             open = hn_behind(unit, open, SIZE_MAX)) {
-            const char *side = hn_draft_translate(draft, hn_inside(unit, open));
-            symbol.count = side != NULL ? hn_times(unit, symbol.count, side) : NULL;
-        }
-        if (HN_DRAFT_IS(draft, symbol.count, HN_OF_SIZES))
-            hn_draft_note_argument(draft, "symbols", &symbol);
-        else
-            HN_DRAFT_FLAG(draft, "constants", true);
-    }
-}
-
 /* How much work there is: sizes of a known grid, or those that bound an index; else the first. */
 static void find_extents(struct hn_draft *draft)
 {
@@ -691,14 +677,14 @@ static void find_extents(struct hn_draft *draft)
     bool fixed = draft->grid_is_known;
     for (int axis = 0; axis < draft->dimensions; axis++) {
         bool told =
-            draft->grid_is_known && !HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
+            draft->grid[axis] != NULL && !HN_DRAFT_IS(draft, draft->grid[axis], HN_OF_PARAMETERS);
         const char *work = told ? draft->grid[axis] : find_bound(draft, axis);
         fixed = fixed && !told;
         all = HN_DRAFT_TEXT(draft, "%s %s", all, work != NULL ? work : "");
     }
     HN_DRAFT_FLAG(draft, "fixed", fixed);
     HN_EACH(size, draft->names)
-        size->is_extent |= size->is_size && !size->made &&
+        size->is_extent |= size->is_size && !size->made && !(size->host && size->told) &&
                            hn_text_find_word(all, size->name, strlen(size->name)) &&
                            strstr(all, HN_DRAFT_TEXT(draft, "- %s", size->name)) == NULL &&
                            strstr(all, HN_DRAFT_TEXT(draft, "+ 2 * %s", size->name)) == NULL &&
@@ -712,6 +698,20 @@ static void find_extents(struct hn_draft *draft)
         }
 }
 
+/* With a block that is guessed blocks that do not follow it may be too few. */
+static void take_grid(struct hn_draft *draft, bool block_is_taken)
+{
+    const char **grid = draft->grid, *block = draft->block[0];
+    const int dimensions = draft->dimensions;
+    draft->grid_is_known = take(draft, true, grid);
+    if (!block_is_taken && grid[0] != NULL && !hn_text_find_word(grid[0], block, strlen(block)) &&
+        (HN_DRAFT_IS(draft, grid[0], HN_OF_NOTHING) || strpbrk(grid[0], "/(") != NULL)) {
+        memset(draft->grid, 0, sizeof draft->grid);
+        draft->grid_is_known = false;
+        draft->dimensions = dimensions;
+    }
+}
+
 void hn_draft_read_launch(struct hn_draft *draft)
 {
     struct hn_tokens bounds = {0, 0};
@@ -722,13 +722,7 @@ void hn_draft_read_launch(struct hn_draft *draft)
     bool taken = take_block(draft);
     if (!taken)
         guess_block(draft);
-    int dimensions = draft->dimensions;
-    draft->grid_is_known =
-        take(draft, true, draft->grid) &&
-        (taken || hn_text_find_word(draft->grid[0], draft->block[0], strlen(draft->block[0])) ||
-         (!HN_DRAFT_IS(draft, draft->grid[0], HN_OF_NOTHING) &&
-          strpbrk(draft->grid[0], "/(") == NULL));
-    draft->dimensions = draft->grid_is_known ? draft->dimensions : dimensions;
+    take_grid(draft, taken);
     find_extents(draft);
     if (!draft->grid_is_known)
         guess_grid(draft);
@@ -748,7 +742,9 @@ void hn_draft_read_launch(struct hn_draft *draft)
     HN_EACH(size, draft->names)
         if (size->is_size && size->preset.integer == 0)
             size->preset = hn_integer(count > 1 || size->is_extent ? 1 << 22 / count : 1);
-    read_symbols(draft);
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, "__constant__") /* some have their values there */
+        if (!HN_HAS(draft->unit, HN_REST(draft->unit, i), "="))
+            HN_DRAFT_FLAG(draft, "constants", true);
     /* Shared bytes of the launch; a function that the kernel calls may have the array. */
     const struct hn_tokens bytes = draft->launch[HN_LAUNCH_SHARED];
     const char *told = hn_draft_translate(draft, bytes);

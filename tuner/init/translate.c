@@ -114,17 +114,50 @@ static const char *call(const struct translation *translation, const char *name,
                                    value[0], strchr(slash, ' ') + 1);
 }
 
+/* The size of the problem that a name that only the host has becomes, "rows" of "run(x, rows)";
+ * NULL: it is none. Multiprocessors are the device's. */
+static const char *open_size(struct hn_draft *draft, const char *name, size_t token)
+{
+    const struct hn_meaning *own = HN_MEANING(draft->unit, token);
+    const char *last = name + strlen(name);
+    while (last > name && hn_is_word_char(last[-1]))
+        last--;
+    bool device = hn_is_like(last, "processors");
+    bool known = own->given || (last == name && own->body.end > own->body.begin);
+    last = device ? "sm_count" : last;
+    const struct hn_draft_name *same = hn_draft_find(draft, last);
+    if (same != NULL && same->is_size && !same->made)
+        return same->name;
+    if (same != NULL || hn_is_like(last, "reserved") ||
+        (!device && (!known || own->macro || own->pointer || own->members.end > 0 ||
+                     !hn_text_is_word(last) || hn_find_letters(last, "grid") != NULL)))
+        return NULL;
+    struct hn_draft_name *size = hn_draft_add(draft, last, NULL, true);
+    size->host = true;
+    size->is_extent = !device;
+    size->told = device;
+    size->preset = hn_integer(device ? 132 : 0);
+    return last;
+}
+
 /* What a name, "block.x" or "plan->batch" stands for. */
 static const char *resolve(const struct translation *translation, const char *name, size_t at)
 {
-    struct hn_unit *unit = translation->draft->unit;
+    struct hn_draft *draft = translation->draft;
     struct hn_tokens names = translation->names, own;
-    for (int i = 0; i < MOST_GIVEN && hn_next(unit, ",", &names, &own); i++)
-        if (hn_at(unit, own.end - 1, name))
+    for (int i = 0; i < MOST_GIVEN && hn_next(draft->unit, ",", &names, &own); i++)
+        if (hn_at(draft->unit, own.end - 1, name))
             return translation->given[i];
-    bool count = strcmp(name, "argc") == 0; /* programs are run without arguments */
-    const char *value = count ? "1" : hn_draft_known(translation->draft, name, at);
-    return value != NULL ? value : call(translation, name, at, (struct hn_tokens){0, 0});
+    if (strcmp(name, "argc") == 0) /* programs are run without arguments */
+        return "1";
+    const char *value = hn_draft_known(draft, name, at);
+    const size_t names_before = draft->names.count;
+    if (value == NULL)
+        value = call(translation, name, at, (struct hn_tokens){0, 0});
+    if (value != NULL || !draft->opens)
+        return value;
+    draft->names.count = names_before; /* what it is made of is of no use alone */
+    return open_size(draft, name, at);
 }
 
 /* Appends what stands at a token; returns behind it, 0 where that cannot be. */
@@ -147,8 +180,6 @@ static size_t append(const struct translation *translation, size_t at, struct hn
     double real = hn_is_digit(word[0]) ? hn_c_strtod(word, &end) : 0;
     if (skip_cast(unit, at) > at)
         return skip_cast(unit, at);
-    if (hn_at(unit, at, "*") && (text->length == 0 || text->data[text->length - 1] == ' '))
-        return at + 1; /* "*n" of what is passed by its address */
     if (hn_at(unit, at + 1, "::"))
         return at + 2;
     HN_EACH_OF(sign, signs, 4)
@@ -205,9 +236,5 @@ static const char *translate(const struct translation *translation, struct hn_to
 
 const char *hn_draft_translate(struct hn_draft *draft, struct hn_tokens tokens)
 {
-    const char *text = translate(&(struct translation){.draft = draft}, tokens);
-    HN_EACH(size, draft->names)
-        if (text != NULL && size->passed != NULL)
-            text = hn_draft_replace(draft, text, size->passed, size->name);
-    return text;
+    return translate(&(struct translation){.draft = draft}, tokens);
 }

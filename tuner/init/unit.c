@@ -271,8 +271,6 @@ const struct hn_meaning *hn_unit_meaning(const struct hn_unit *unit, const char 
     for (int depth = 0; depth < 4 && word != SIZE_MAX; depth++) {
         of = find_meaning(unit, hn_text_at(unit, word), word, NULL);
         word = of != NULL && of->given ? of->body.begin : SIZE_MAX;
-        while (hn_at(unit, word + 1, "::"))
-            word += 2;
     }
     static const struct hn_meaning nothing = {.name = "", .scope = {SIZE_MAX, SIZE_MAX}};
     of = find_meaning(unit, name, at, of);
@@ -368,21 +366,12 @@ static bool is_written(const struct hn_unit *unit, const struct hn_meaning *own,
         rest = HN_REST(unit, i);
         bool turn = hn_find(unit, rest, ")") < hn_find(unit, rest, "("); /* "i++) {" */
         bool step = (hn_at(unit, i - 1, steps) || hn_at(unit, i + 1, steps)) && !turn;
-        bool set = hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } )");
+        bool set = hn_at(unit, i + 1, "=") && hn_at(unit, i - 1, "; { } ) :");
         size_t open = hn_find_back(unit, i, "( { ;");
         /* A copy from there does not set it, nor does a list of addresses. */
         bool from = hn_find_letters(hn_text_at(unit, open - 1), "memcpy") != NULL && open + 2 < i;
         bool passed =
             hn_at(unit, i - 1, "&") && hn_at(unit, i - 2, "( ,") && hn_at(unit, open, "(") && !from;
-        HN_EACH_AT(each, unit, HN_EVERYWHERE, hn_text_at(unit, open - 1)) {
-            /* "clip(n);" of "void clip(int &n)" */
-            struct hn_tokens given = hn_inside(unit, open), taken = hn_inside(unit, each + 1);
-            struct hn_tokens item, parameter;
-            while (is_declared(unit, each) && hn_at(unit, each + 1, "(") &&
-                   hn_next(unit, ",", &given, &item) && hn_next(unit, ",", &taken, &parameter))
-                passed |= item.begin == i && hn_at(unit, parameter.end - 2, "&") &&
-                          !HN_HAS(unit, parameter, "const");
-        }
         if ((step || set || passed) && !HN_HAS(unit, rest, "argv") && !HN_HAS(unit, rest, "optarg"))
             return true;
     }
@@ -444,10 +433,8 @@ static void read_variable(struct reading *reading, CXCursor cursor)
                              .pointer = pointer || type.kind == CXType_Auto,
                              .constant = (listed && unnamed) ||
                                          (!of_template && (number || pointer) && constant)};
-    if (host && number && is_written(unit, &own, body.end)) {
-        own.first = body;
+    if (host && number && is_written(unit, &own, body.end))
         own.body.end = body.begin;
-    }
     *HN_GROW(unit, unit->meanings) = own;
 }
 

@@ -70,7 +70,6 @@ struct hn_meaning {
     const char *deduced;      /* a type that the first call of its template leaves out; NULL: it is not known */
     struct hn_tokens parameters; /* of a macro or a function; 0 and 0: it has none */
     struct hn_tokens body, scope; /* scope: where it is known */
-    struct hn_tokens first;       /* what a variable began with that is changed by then; body is empty */
     struct hn_tokens members;     /* of a structure */
     bool macro;
     bool guarded;  /* a macro that is left to whoever compiles */
