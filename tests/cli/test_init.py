@@ -460,8 +460,8 @@ __global__ void __launch_bounds__(BLOCK_X * BLOCK_Y) blur(const float *in, float
                 # Sizes that only the host has; what a call makes of them is one by its own name, the device's multiprocessors are known.
                 ("void f(float *d, const Plan &plan, int rows, int n) { k<<<dim3((rows + 3) / 4, plan.batch, tokens(n)), 64>>>(d, 1, n); }",
                  "problem: {n: 128, rows: 128, batch: 128}\n", '  grid: ["ceil_div(rows, 4)", batch, '),
-                ("void f(float *d, int n) { int sms; ask(&sms, n); const int tokens = sizes(n)[0]; k<<<dim3(2 * sms, tokens), 64>>>(d, 1, n); }",
-                 "n: 2048, sm_count: 132, tokens: 2048}\n", "  grid: [2 * sm_count, tokens]\n"),
+                ("void k(int n);\nvoid f(float *d, int n) { int sms; ask(&sms, n); const int tokens = sizes(n)[0]; k<<<dim3(2 * sms, tokens), 64>>>(d, 1, n); }",
+                 "n: 2048, sm_count: 132, tokens: 2048}\n", "  grid: [2 * sm_count, tokens]\n", 'entry: "(void (*)(float *, float, int))&k"\n'),
                 # Two buffers that take turns.
                 ("int main() { const int m = 5000, t = pick(); float *d[2]; cudaMalloc(&d[0], m * 4 * sizeof(float)); k<<<512, 64>>>(d[t & 1], 1, m); }",
                  "problem: {n: 5000}\n", "count: n * 4, role: output}"),

@@ -379,10 +379,10 @@ const char *hn_draft_entry(const struct hn_draft *draft)
         return kernel->name;
     if (first != NULL && first->instance == NULL)
         return NULL;
-    /* One of several of its name is told by its type, a template by its arguments. */
-    HN_EACH(other, draft->unit->kernels)
-        if (other != kernel && strcmp(other->name, kernel->name) == 0 &&
-            strcmp(other->scope, kernel->scope) == 0)
+    /* One of several, also of the host, is told by its type, a template by its arguments. */
+    HN_EACH_AT(i, draft->unit, HN_EVERYWHERE, kernel->name)
+        if (i != kernel->head.end && hn_at(draft->unit, i - 1, "void") &&
+            hn_at(draft->unit, i + 1, "("))
             text = HN_DRAFT_TEXT(draft, "(void (*)%s)", strchr(kernel->type, '('));
     text = HN_DRAFT_TEXT(draft, "%s%s%s%s", text, first == NULL ? "&" : "", kernel->scope,
                          kernel->name);
