@@ -2,7 +2,6 @@
 """What a config can say of arguments and launches, through the command, its workers and the cache."""
 
 import json
-import math
 import os
 import re
 import struct
@@ -231,7 +230,7 @@ class Launches(double.Case):
         self.assertIn("computed from the same inputs, which `hone inputs` writes, by a launch that does what the config's does\n", result.stdout)
         for nans, said in ((5, self.assertNotIn), (6, self.assertIn)): # of 512
             for name, factor in (("x-512.bin", 1), ("y-512.bin", 2.5)):
-                self.write_floats(name, [math.nan if i < nans else factor * i for i in range(512)])
+                self.write_floats(name, [float("nan") if i < nans else factor * i for i in range(512)])
             said("partly verified: of an output zeros, NaN or ", self.hone("tune", self.config, "-p", "n=512", "--quiet").stdout)
         (self.folder / "y-512.bin").unlink()
         result = self.hone("tune", self.config, "-p", "n=512", expect=2)

@@ -95,20 +95,17 @@ TEST(says_what_was_found_and_what_is_allowed)
                     "option '-Xptxas=--options-file=a': '--options-file=a' is "
                     "not one of those that do no more than change the code");
     assert_non_null(strstr(said.message, "; allowed are --opt-level, "));
-    assert_mentions(hn_option_check("--std", &said), HN_ECONFIG,
-                    "'--std' needs a value right behind it, as -DN=1");
-    assert_mentions(hn_option_check("-I inc", &said), HN_ECONFIG,
-                    "'-I inc' needs a value right behind it, as -DN=1");
-    assert_mentions(hn_option_check("-DM=1 -DN=2", &said), HN_ECONFIG,
-                    "'-DM=1 -DN=2' holds another option: each is a text of its own");
-    assert_mentions(hn_option_check("-Xptxas=-O3,-v", &said), HN_ECONFIG,
-                    "'-O3,-v' holds another option: each is a text of its own");
-    assert_mentions(hn_option_check("--std=a/b", &said), HN_ECONFIG,
-                    "needs a value of letters, digits and _+-.,: alone");
-    assert_mentions(hn_option_check("--minimal=1", &said), HN_ECONFIG,
-                    "'--minimal=1' takes no value");
-    assert_mentions(hn_option_check("-O3", &said), HN_ECONFIG,
-                    "'-O3' is for the host's code: device code is optimised unless");
+    static const char *const cases[][2] = {
+        {"--std", "'--std' needs a value right behind it, as -DN=1"},
+        {"-I inc", "'-I inc' needs a value right behind it, as -DN=1"},
+        {"-DM=1 -DN=2", "'-DM=1 -DN=2' holds another option: each is a text of its own"},
+        {"-Xptxas=-O3,-v", "'-O3,-v' holds another option: each is a text of its own"},
+        {"--std=a/b", "needs a value of letters, digits and _+-.,: alone"},
+        {"--minimal=1", "'--minimal=1' takes no value"},
+        {"-O3", "'-O3' is for the host's code: device code is optimised unless"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_mentions(hn_option_check(cases[i][0], &said), HN_ECONFIG, cases[i][1]);
 }
 
 TEST(tells_targets_and_folders)

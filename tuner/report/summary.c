@@ -256,7 +256,6 @@ struct summary {
 const char *hn_summary_reservation(const struct hn_plan *plan, const struct hn_record *best)
 {
     static const char *const reservations[] = {
-        [HN_VERIFIED] = NULL,
         [HN_UNVERIFIED] = "UNVERIFIED: the config says `reference: none`, so nothing was compared",
         [HN_SELF_VERIFIED] =
             "self-verified: compared with the template at its defaults, not with a reference",
@@ -269,11 +268,10 @@ const char *hn_summary_reservation(const struct hn_plan *plan, const struct hn_r
         return "partly verified: of an output zeros, NaN or what it held would pass, by the "
                "reference, "
                "`length` or tolerance; choose fills, values and a tolerance by which they do not";
-    if (best == NULL || best->verdict.kind != HN_VERIFIED)
-        return best == NULL ? NULL : reservations[best->verdict.kind];
-    return plan->reference.kind == HN_REFERENCE_FILES
-               ? "verified on one seed: what is right for other inputs is in no file"
-               : NULL;
+    if (best != NULL && best->verdict.kind == HN_VERIFIED &&
+        plan->reference.kind == HN_REFERENCE_FILES)
+        return "verified on one seed: what is right for other inputs is in no file";
+    return best == NULL ? NULL : reservations[best->verdict.kind];
 }
 
 /* A record with its figure of merit and the share of its roof that it reaches. */

@@ -207,17 +207,12 @@ static void gather(struct finals *finals, struct hn_error *err)
     finals->count = hn_failed(err) ? 0 : count;
 }
 
-static void sort(struct finals *finals)
-{
-    qsort_r(finals->numbers, finals->count, sizeof *finals->numbers, hn_session_compare,
-            finals->session);
-}
-
 static bool has_fallen(const struct finals *finals, size_t i)
 {
     return record_of(finals, i)->outcome != HN_OUTCOME_OK;
 }
 
+/* The others stand in their order, the best first. */
 static void drop_fallen(struct finals *finals)
 {
     size_t left = 0;
@@ -225,6 +220,7 @@ static void drop_fallen(struct finals *finals)
         if (!has_fallen(finals, i))
             finals->numbers[left++] = finals->numbers[i];
     finals->count = left;
+    qsort_r(finals->numbers, left, sizeof *finals->numbers, hn_session_compare, finals->session);
 }
 
 /* Waits for an event of this kind; other kinds belong to what is measured after all. False when a
@@ -555,7 +551,7 @@ static void read_counters_again(struct finals *finals, struct hn_error *err)
 {
     bool known = true;
     gather(finals, err);
-    sort(finals);
+    drop_fallen(finals);
     finals->count = finals->count < counted_finalists ? finals->count : counted_finalists;
     for (size_t i = 0; i < finals->count; i++)
         known = known && hn_observed_any(&record_of(finals, i)->observed, "counters");
@@ -728,7 +724,6 @@ static void find_winner(struct finals *finals, struct hn_error *err)
     enum hn_outcome checked = HN_OUTCOME_SKIPPED;
     bool fell = true;
     drop_fallen(finals);
-    sort(finals);
     while (!hn_failed(err) && fell && finals->count > 0 && !hn_session_is_over(finals->session)) {
         checked = check_best(finals, err);
         fell = checked != HN_OUTCOME_OK && checked != HN_OUTCOME_SKIPPED;

@@ -17,8 +17,7 @@ static const double told_after_ms = 1000;
 /* A worker may be killed from outside while it is set up; one that dies each time has a reason. */
 static const int setup_deaths_most = 2;
 
-/* Computing references may take long, of a large problem or on a large machine; a hang still ends.
- */
+/* Computing references may take long; a hang still ends. */
 static const double setup_least_ms = 120e3, setup_launches = 12;
 /* So long may one at a host be silent that has got all that was sent. */
 enum { MUTE_MS = 15000 };
@@ -346,9 +345,8 @@ static void enforce_limit(struct hn_card *card, struct hn_gpu_result *result, st
         return;
     if (in_setup)
         hn_fail(err, HN_ERUN,
-                "the GPU worker was not set up after %g s ('%s' does not end); a longer "
-                "--run-timeout gives it %g times as long",
-                limit_of(card) / 1e3, hn_message_type(current(card)), setup_launches);
+                "the GPU worker was not set up after %g s ('%s'); --run-timeout allows more",
+                limit_of(card) / 1e3, hn_message_type(current(card)));
     drop_worker(card);
     if (in_setup)
         return;
